@@ -49,6 +49,29 @@ fn a_lone_packet_takes_the_sum_of_the_stages() {
     assert_eq!(alone("buffer = 2", MESH, 1).0, sum(2, 1, 3) + 3 * 4);
 }
 
+/// The latencies of three bursts in which packets wait for credits and VCs, so many cycles apart.
+fn bursts(idle: u64) -> Vec<Vec<u64>> {
+    let mut fabric = fabric("buffer = 2\nvcs = 2", MESH);
+    let burst = |number: u64| {
+        let at = SimTime(number * idle * CYCLE_PS);
+        for source in [0, 1, 8, 9] {
+            (0..3).for_each(|_| fabric.send(at, &message(source, 63, 64, 0)));
+        }
+        packets(&mut fabric).iter().map(|packet| packet.arrived.since_ps(at) / CYCLE_PS).collect()
+    };
+    (0..3).map(burst).collect()
+}
+
+#[test]
+fn however_long_nothing_happens_it_goes_on_as_before() {
+    let expected = bursts(1 << 12);
+    // Cycles are kept by 30 bits in places.
+    for idle in [1 << 27, 1 << 28, (1 << 28) + 1, 1 << 29, 3 << 28, 1 << 30, (1 << 30) + 300, (1 << 33) + (1 << 29) + 7]
+    {
+        assert_eq!(bursts(idle), expected, "{idle} cycles");
+    }
+}
+
 /// Uniform traffic, to oneself, too, as BookSim2's. Queues of a network that is saturated take longer to fill.
 fn uniform(load: f64, flits: u32, keys: &str, network: &str) -> RunFigures {
     let warm_up = if load < 1.0 { 2_000 } else { 8_000 };

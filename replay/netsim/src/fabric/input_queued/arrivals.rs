@@ -1,7 +1,7 @@
-//! What comes over links: flits, which join queues, and credits. Whoever waits for that is told.
+//! What is told of links: first flits of queues, and credits. Whoever waits for that goes on.
 
 use super::InputQueued;
-use super::state::{Flit, Owner, PortVc, State, not_before};
+use super::state::{Owner, PortVc, State, not_before};
 use crate::fabric::clocked::packet::Packet;
 use crate::fabric::clocked::ports::NONE;
 use crate::fabric::packet::Observer;
@@ -9,37 +9,71 @@ use crate::routing::{Choice, Hop};
 use crate::topology::{LinkId, NodeId};
 
 impl<O: Observer> InputQueued<O> {
-    /// A flit has come to the end of a link at a switch.
-    pub(super) fn flit_arrives(&mut self, at: PortVc, flit: Flit, now: u64) {
+    /// A flit has come to a VC of an input in which no other one lies.
+    pub(super) fn first_comes(&mut self, at: PortVc, now: u64) {
         let index = self.index(at);
-        let buffer = self.config.buffer;
-        let state = &mut self.input_vcs[index];
-        let place = state.first + state.flits;
-        let place = if place >= buffer { place - buffer } else { place };
-        state.flits += 1;
-        self.queues[index * buffer as usize + place as usize] = flit;
+        let state = &self.input_vcs[index];
         match state.state {
             State::Idle => self.head_comes(at, now),
-            State::Active if state.flits == 1 => {
-                state.crossbar_at = state.crossbar_at.max(now);
+            State::Active => {
                 let given = state.given;
-                if self.output_vcs[self.index(given)].credits > 0 {
+                if !self.plain_crossbar {
+                    let crossbar = &mut self.crossbars[index];
+                    crossbar.at = crossbar.at.max(now);
+                }
+                if self.count_credits(given, now) > 0 {
                     self.is_ready(at);
+                } else {
+                    self.want_credit(given, now);
                 }
             }
-            _ => {}
+            State::Asking | State::Granted => {}
         }
     }
 
     /// The first flit of a VC may ask for the crossbar.
     pub(super) fn is_ready(&mut self, at: PortVc) {
-        let end = &mut self.ends[at.port() as usize];
-        end.ready |= at.bit();
-        let switch = end.switch;
+        let input = &mut self.inputs[at.port() as usize];
+        input.ready |= at.bit();
+        let (word, mark) = input.mark();
+        self.marks[word].ready |= mark;
+        let switch = input.switch;
         self.has_work(switch);
     }
 
+    /// It may not.
+    #[inline]
+    pub(super) fn is_not_ready(&mut self, at: PortVc) {
+        let input = &mut self.inputs[at.port() as usize];
+        input.ready &= !at.bit();
+        if input.ready == 0 {
+            let (word, mark) = input.mark();
+            self.marks[word].ready &= !mark;
+        }
+    }
+
+    /// The head in a VC asks for a VC.
+    pub(super) fn asks(&mut self, at: PortVc) {
+        let input = &mut self.inputs[at.port() as usize];
+        input.heads |= at.bit();
+        let (word, mark) = input.mark();
+        self.marks[word].heads |= mark;
+        let switch = input.switch;
+        self.has_work(switch);
+    }
+
+    /// It does not, or no more.
+    pub(super) fn asks_no_more(&mut self, at: PortVc) {
+        let input = &mut self.inputs[at.port() as usize];
+        input.heads &= !at.bit();
+        if input.heads == 0 {
+            let (word, mark) = input.mark();
+            self.marks[word].heads &= !mark;
+        }
+    }
+
     /// Has `switch` work in the cycle that is worked off next.
+    #[inline]
     fn has_work(&mut self, switch: u32) {
         if !std::mem::replace(&mut self.listed[switch as usize], true) {
             self.working.push(switch);
@@ -49,33 +83,37 @@ impl<O: Observer> InputQueued<O> {
     /// The head of a packet is the first flit of a VC from the cycle `now` on.
     pub(super) fn head_comes(&mut self, at: PortVc, now: u64) {
         let index = self.index(at);
-        let state = &self.input_vcs[index];
-        let id = self.queues[index * self.config.buffer as usize + state.first as usize].packet();
+        let id = self.heads[index * self.config.buffer as usize + self.input_vcs[index].first as usize];
         let packet = self.packets.get(id);
         let (output, class) = self.route(at, packet);
-        let room = if self.cut_through { packet.flits } else { 0 };
+        let flits = packet.flits;
         let state = &mut self.input_vcs[index];
         state.state = State::Asking;
-        state.vc_at = now + u64::from(self.config.latency.routing);
-        state.crossbar_at = state.vc_at;
-        (state.output, state.class, state.room) = (output, class, room);
-        let end = &mut self.ends[at.port() as usize];
-        end.heads |= at.bit();
-        if self.config.speculative {
-            end.ready |= at.bit();
+        let vc_at = now + u64::from(self.config.latency.routing);
+        state.vc_at = vc_at;
+        (state.output, state.class) = (output, class);
+        (state.packet, state.left) = (id, flits);
+        if !self.plain_crossbar {
+            self.crossbars[index].at = vc_at;
         }
-        let switch = end.switch;
-        self.has_work(switch);
+        if self.config.speculative {
+            self.asks(at);
+            self.is_ready(at);
+        } else if self.config.latency.routing == 0 {
+            self.asks(at);
+        } else {
+            self.routed.put(vc_at, at);
+        }
     }
 
     /// The node of the switch of an input.
     pub(super) fn node_of(&self, input: u32) -> NodeId {
-        NodeId(self.topology.hosts() + self.ends[input as usize].switch)
+        NodeId(self.topology.hosts() + self.inputs[input as usize].switch)
     }
 
     /// The output by which a packet goes on that is first in a VC, [`NONE`] if there are several to choose from, and its class of VCs.
     fn route(&self, at: PortVc, packet: &Packet) -> (u32, u8) {
-        let (node, link) = (self.node_of(at.port()), self.ends[at.port() as usize].link);
+        let (node, link) = (self.node_of(at.port()), self.inputs[at.port() as usize].link);
         if self.by_packet {
             // There are 16 VCs at most.
             let class = at.vc() as u8 / self.vcs_of_class;
@@ -94,32 +132,27 @@ impl<O: Observer> InputQueued<O> {
         }
     }
 
-    /// The credit of a flit that has left the end of a link goes back to its sender.
-    pub(super) fn credit_back(&mut self, at: PortVc, now: u64) {
-        let end = &self.ends[at.port() as usize];
-        self.credits.put(now + end.credit_delay, PortVc::new(end.sender, at.vc()));
-    }
-
     /// A credit of a VC of an output counts from now on.
     pub(super) fn credit_comes(&mut self, to: PortVc, now: u64) {
         let index = self.index(to);
-        let vc = &mut self.output_vcs[index];
-        vc.credits += 1;
-        match vc.owner {
-            Owner::Input(at) if vc.credits == 1 => self.has_credit(at, now),
-            Owner::Input(_) => {}
-            Owner::LastCredit if vc.credits == self.config.buffer => self.is_nobodys(to, now),
-            Owner::LastCredit => {}
-            Owner::Nobody | Owner::Host => {
-                let host = self.outputs[to.port() as usize].host;
-                if host == NONE {
-                    // There may be room for a packet now.
-                    if self.cut_through {
-                        self.wake_heads(to.port(), now);
-                    }
-                } else if self.hosts[host as usize].waits {
-                    self.wake_host(host);
-                }
+        let had = self.output_vcs[index].credits;
+        let has = self.count_credits(to, now);
+        let owner = self.output_vcs[index].owner;
+        if let Some(at) = owner.of_input() {
+            if had == 0 && has > 0 {
+                self.has_credit(at, now);
+            }
+        } else if owner == Owner::LAST_CREDIT {
+            if has == self.config.buffer {
+                self.is_nobodys(to, now);
+            }
+        } else {
+            match self.outputs[to.port() as usize].host {
+                // There may be room for a packet now.
+                NONE if self.cut_through => self.wake_heads(to.port(), now),
+                NONE => {}
+                host if self.hosts[host as usize].waits => self.wake_host(host),
+                _ => {}
             }
         }
     }
@@ -127,18 +160,22 @@ impl<O: Observer> InputQueued<O> {
     /// The packet that is first in a VC has a credit again.
     fn has_credit(&mut self, at: PortVc, now: u64) {
         let index = self.index(at);
-        let state = &mut self.input_vcs[index];
-        if state.flits > 0 && !state.crosses {
-            state.crossbar_at = not_before(state.crossbar_at, now, self.config.latency.switch_allocation.into());
-            self.is_ready(at);
+        let first = self.first_slot(index);
+        if first.is_gone() || !first.by(now) || self.input_vcs[index].crosses {
+            return;
         }
+        if !self.plain_crossbar {
+            let crossbar = &mut self.crossbars[index];
+            crossbar.at = not_before(crossbar.at, now, self.config.latency.switch_allocation.into());
+        }
+        self.is_ready(at);
     }
 
     /// The last flit of a packet was sent by a VC, which is free from `from` on if its credits are not waited for.
     pub(super) fn tail_sent(&mut self, to: PortVc, from: u64) {
         if self.config.wait_for_tail_credit {
             let index = self.index(to);
-            self.output_vcs[index].owner = Owner::LastCredit;
+            self.output_vcs[index].owner = Owner::LAST_CREDIT;
         } else {
             self.is_nobodys(to, from);
         }
@@ -147,7 +184,7 @@ impl<O: Observer> InputQueued<O> {
     /// A VC of an output is nobody's from `from` on.
     fn is_nobodys(&mut self, to: PortVc, from: u64) {
         let index = self.index(to);
-        self.output_vcs[index].owner = Owner::Nobody;
+        self.output_vcs[index].owner = Owner::NOBODY;
         let output = &mut self.outputs[to.port() as usize];
         output.free |= to.bit();
         match output.host {
@@ -170,10 +207,7 @@ impl<O: Observer> InputQueued<O> {
             // Where it waited for others, too, it may have been given one of them.
             if state.state == State::Asking {
                 state.vc_at = not_before(state.vc_at, from, latency);
-                let end = &mut self.ends[at.port() as usize];
-                end.heads |= at.bit();
-                let switch = end.switch;
-                self.has_work(switch);
+                self.asks(at);
             }
         }
         self.waiting[output as usize] = waiting;

@@ -1,7 +1,7 @@
 //! Flits ask for the crossbar, are given it, and may hold it.
 
 use super::InputQueued;
-use super::state::{Crossing, Offer, PortVc, State, Switch, behind, bits, next};
+use super::state::{Choice, Crossbar, Crossing, Input, PortVc, State, Switch, behind, bits, next};
 use crate::fabric::clocked::matching::{Instant, Rank, Request, Stage, Turns};
 use crate::fabric::clocked::ports::NONE;
 use crate::fabric::clocked::separable::Arbiter;
@@ -17,21 +17,21 @@ impl<O: Observer> InputQueued<O> {
         asking.clear();
         let latency = u64::from(self.config.latency.switch_allocation);
         for input in switch.inputs() {
-            for vc in bits(self.ends[input as usize].ready) {
+            for vc in bits(self.inputs[input as usize].ready) {
                 let at = PortVc::new(input, vc);
                 let index = self.index(at);
                 let state = self.input_vcs[index];
-                if state.crosses || state.crossbar_at > now || self.holds(at) {
+                if state.crosses || self.crossbars[index].at > now || self.holds(at) {
                     continue;
                 }
                 match state.state {
                     State::Active => {
-                        self.input_vcs[index].crossbar_at = now + latency;
+                        self.crossbars[index].at = now + latency;
                         self.ask(switch, at, state.given.port(), false, now, &mut requests, &mut asking);
                     }
                     State::Asking | State::Granted if self.config.speculative => {
-                        self.input_vcs[index].crossbar_at = now + latency;
-                        self.speculated_outputs(switch, at, &mut outputs);
+                        self.crossbars[index].at = now + latency;
+                        self.speculated_outputs(switch, at, &mut outputs, now);
                         for output in &outputs {
                             self.ask(switch, at, *output, true, now, &mut requests, &mut asking);
                         }
@@ -55,10 +55,9 @@ impl<O: Observer> InputQueued<O> {
             self.matcher.allocate(&self.config.switch_allocator, &mut requests, &mut turns, &instant);
             for (request, at) in requests.iter().zip(&asking).filter(|(request, _)| request.granted) {
                 let index = self.index(*at);
-                let state = &mut self.input_vcs[index];
-                state.crosses = true;
-                state.crossbar_at = now + latency - 1;
-                state.way = switch.outputs.0 * u32::from(outputs) + request.output;
+                self.input_vcs[index].crosses = true;
+                let way = switch.outputs.0 * u32::from(outputs) + request.output;
+                self.crossbars[index] = Crossbar { at: now + latency - 1, way };
                 let input = switch.inputs.0 * u32::from(inputs) + request.input;
                 self.in_turn[input as usize] = u8::try_from((at.vc() + u32::from(inputs)) % self.vcs).unwrap_or(0);
             }
@@ -66,58 +65,59 @@ impl<O: Observer> InputQueued<O> {
         (self.requests, self.asking, self.candidates) = (requests, asking, outputs);
     }
 
-    /// The same where inputs choose first, once, by round robin, have one way into the crossbar, and what is given counts at once: what crosses
-    /// is noted in `crossing`.
-    pub(super) fn match_crossbar(&mut self, switch: &Switch, crossing: &mut Vec<Crossing>) {
-        let mut offers = std::mem::take(&mut self.offers);
-        let mut offered = std::mem::take(&mut self.offered);
-        let (inputs, outputs) = (switch.inputs.1, switch.outputs.1);
-        for input in switch.inputs() {
-            let ready = self.ends[input as usize].ready;
-            if ready == 0 {
-                continue;
-            }
-            let Offer { from, to, .. } = self.first_ready(switch, input, ready);
-            let output = to.port() - switch.outputs.0;
-            let rank = behind(input - switch.inputs.0, self.way_turns[to.port() as usize], inputs);
-            let offer = &mut offers[output as usize];
-            if offer.rank == u32::MAX {
-                offered.push(output);
-            }
-            if rank < offer.rank {
-                *offer = Offer { rank, from, to };
+    /// The same where inputs choose first, once, by round robin, have one way into the crossbar, and what is given counts at once: what each has
+    /// chosen, and whom each output has.
+    pub(super) fn match_crossbar(&mut self, switch: &Switch) {
+        for word in switch.words() {
+            let lowest = switch.lowest(word);
+            for input in bits(self.marks[word].ready).map(|bit| lowest.wrapping_add(bit)) {
+                let (at, to) = self.first_ready(switch, input);
+                let choice = &mut self.choices[to.port() as usize];
+                let rank = behind(input.wrapping_sub(switch.inputs.0), choice.turn, switch.inputs.1);
+                choice.best = choice.best.min(u64::from(rank) << 32 | u64::from(input));
+                self.chosen.push((at, to.port()));
             }
         }
-        for output in offered.drain(..) {
-            let Offer { from, to, .. } = std::mem::replace(&mut offers[output as usize], Offer::NONE);
-            let input = from.port();
-            self.input_turns[input as usize] = next(output, outputs);
-            self.way_turns[to.port() as usize] = next(input - switch.inputs.0, inputs);
-            // There are 16 VCs at most.
-            self.in_turn[input as usize] = next(from.vc(), self.vcs) as u8;
-            crossing.push(Crossing { at: from, way: to.port(), held: false });
-        }
-        (self.offers, self.offered) = (offers, offered);
     }
 
-    /// What `input` chooses of its VCs `ready`: the first output at its turn or behind it, and of the VCs that ask for that the first one.
-    fn first_ready(&self, switch: &Switch, input: u32, ready: u16) -> Offer {
-        let given = |vc: u32| self.input_vcs[(input * self.vcs + vc) as usize].given;
-        if ready & (ready - 1) == 0 {
-            let vc = ready.trailing_zeros();
-            return Offer { rank: 0, from: PortVc::new(input, vc), to: given(vc) };
+    /// Those cross that outputs have chosen, too.
+    pub(super) fn matched_cross(&mut self, switch: &Switch, now: u64) {
+        for place in 0..self.chosen.len() {
+            let (at, way) = self.chosen[place];
+            let choice = &mut self.choices[way as usize];
+            if choice.input() != at.port() {
+                continue;
+            }
+            let turn = next(at.port().wrapping_sub(switch.inputs.0), switch.inputs.1);
+            *choice = Choice { turn, ..Choice::NONE };
+            let input = &mut self.inputs[at.port() as usize];
+            input.turn = next(way.wrapping_sub(switch.outputs.0), switch.outputs.1);
+            input.vc_turn = next(at.vc(), self.vcs);
+            self.crosses_plainly(at, now);
         }
-        let (turn, vc_turn) = (self.input_turns[input as usize], u32::from(self.in_turn[input as usize]));
-        let mut first = Offer::NONE;
+        self.chosen.clear();
+    }
+
+    /// What `input` chooses of its VCs that are ready, of which there are some, and where that goes: the first output at its turn or behind it, and
+    /// of the VCs that ask for that the first one.
+    #[inline]
+    fn first_ready(&self, switch: &Switch, input: u32) -> (PortVc, PortVc) {
+        let Input { ready, turn, vc_turn, .. } = self.inputs[input as usize];
+        let given = |vc: u32| self.input_vcs[self.index(PortVc::new(input, vc))].given;
+        let lowest = ready.trailing_zeros();
+        if ready & ready.wrapping_sub(1) == 0 {
+            return (PortVc::new(input, lowest), given(lowest));
+        }
+        let mut first = (u32::MAX, PortVc::NONE, PortVc::NONE);
         for vc in bits(ready) {
             let to = given(vc);
-            let rank =
-                behind(to.port() - switch.outputs.0, turn, switch.outputs.1) << 4 | behind(vc, vc_turn, self.vcs);
-            if rank < first.rank {
-                first = Offer { rank, from: PortVc::new(input, vc), to };
+            let rank = behind(to.port().wrapping_sub(switch.outputs.0), turn, switch.outputs.1) << 4
+                | behind(vc, vc_turn, self.vcs);
+            if rank < first.0 {
+                first = (rank, PortVc::new(input, vc), to);
             }
         }
-        first
+        (first.1, first.2)
     }
 
     /// Whether `at` holds its way for its packet.
@@ -204,11 +204,10 @@ impl<O: Observer> InputQueued<O> {
             }
             let at = PortVc::new(from / speedup, self.held_vcs[from as usize].into());
             let index = self.index(at);
-            let given = self.index(self.input_vcs[index].given);
-            if self.output_vcs[given].credits > 0 {
+            if self.count_credits(self.input_vcs[index].given, now) > 0 {
                 crossing.push(Crossing { at, way, held: true });
             } else {
-                self.input_vcs[index].crossbar_at = now + 1;
+                self.crossbars[index].at = now + 1;
                 self.released.push(way);
             }
         }
@@ -218,27 +217,28 @@ impl<O: Observer> InputQueued<O> {
     pub(super) fn given_crossbar_counts(&mut self, switch: &Switch, crossing: &mut Vec<Crossing>, now: u64) {
         let speedup = u32::from(self.config.output_speedup);
         for input in switch.inputs() {
-            for vc in bits(self.ends[input as usize].ready) {
+            for vc in bits(self.inputs[input as usize].ready) {
                 let at = PortVc::new(input, vc);
                 let index = self.index(at);
                 let state = self.input_vcs[index];
-                if !state.crosses || state.crossbar_at != now {
+                let Crossbar { at: counts, way } = self.crossbars[index];
+                if !state.crosses || counts != now {
                     continue;
                 }
                 let held = self.config.hold_switch
-                    && (self.held_inputs[self.input_way(at) as usize] != NONE
-                        || self.held_ways[state.way as usize] != NONE);
+                    && (self.held_inputs[self.input_way(at) as usize] != NONE || self.held_ways[way as usize] != NONE);
                 // A head may have been given the crossbar without a VC, or with one of another output.
                 let is_active = state.state == State::Active;
-                let credits = if is_active { self.output_vcs[self.index(state.given)].credits } else { 0 };
-                if credits > 0 && state.given.port() == state.way / speedup && !held {
-                    crossing.push(Crossing { at, way: state.way, held: false });
+                let credits = if is_active { self.count_credits(state.given, now) } else { 0 };
+                if credits > 0 && state.given.port() == way / speedup && !held {
+                    crossing.push(Crossing { at, way, held: false });
                     continue;
                 }
-                let state = &mut self.input_vcs[index];
-                (state.crosses, state.crossbar_at) = (false, now + 1);
-                if is_active && credits == 0 {
-                    self.ends[input as usize].ready &= !at.bit();
+                self.input_vcs[index].crosses = false;
+                self.crossbars[index].at = now + 1;
+                if is_active && credits == 0 && self.count_credits(state.given, now + 1) == 0 {
+                    self.is_not_ready(at);
+                    self.want_credit(state.given, now + 1);
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Hosts: each sends a flit a cycle, as far as it has credits.
 
 use super::InputQueued;
-use super::state::{Arrival, Flit, Host, Owner, PortVc};
+use super::state::{Flit, Host, OutputVc, Owner, PortVc};
 use crate::fabric::clocked::packet::Packet;
 use crate::fabric::cycle::Cycle;
 use crate::fabric::ids::PacketId;
@@ -26,38 +26,26 @@ impl<O: Observer> InputQueued<O> {
             self.hosts[host as usize].waits = more && !self.loses_heads;
             return more && self.loses_heads;
         }
-        let Host { flits, packet, vc, .. } = self.hosts[host as usize];
+        let Host { flits, packet, vc, begun, .. } = self.hosts[host as usize];
         let to = PortVc::new(output, vc.into());
-        let index = self.index(to);
-        let output_vc = &mut self.output_vcs[index];
-        if output_vc.credits == 0 {
+        if self.output_vcs[self.index(to)].credits == 0 && self.count_credits(to, now) == 0 {
+            self.want_credit(to, now);
             self.hosts[host as usize].waits = true;
             return false;
         }
-        let (head, tail) = (flits == self.packets.get(packet).flits, flits == 1);
-        output_vc.credits -= 1;
-        output_vc.sent += 1;
-        self.hosts[host as usize].flits -= 1;
+        let flit = Flit { packet, head: !begun, tail: flits == 1 };
+        let state = &mut self.hosts[host as usize];
+        (state.flits, state.begun) = (flits - 1, true);
         self.moved += 1;
-        let state = &self.outputs[output as usize];
-        let (link, at) = (state.link, now + state.delay);
-        let to_host = state.to_host;
-        let end = state.end;
-        if let Some(log) = &mut self.log {
-            let times = (Cycle(now).begins(&self.clock), Cycle(at).begins(&self.clock));
-            log.flit_crosses(self.packets.get(packet).key, (link, vc.into()), (head, tail, to_host), times);
+        let arrives = now + u64::from(self.output_vcs[self.index(to)].arrives_in);
+        if self.log.is_some() || self.occupancy.is_some() {
+            self.is_watched(None, to, flit, (now, now, arrives));
         }
-        if let Some(occupancy) = &mut self.occupancy
-            && head
-            && !to_host
-        {
-            occupancy.enters(usize::from(link) * self.vcs as usize + usize::from(vc), self.now, at);
-        }
-        self.arrivals.put(at, Arrival { at: PortVc::new(end, vc.into()), flit: Flit::new(packet, tail) });
-        if tail {
+        self.leaves(to, flit, arrives);
+        if flit.tail {
             self.tail_sent(to, now + 1);
         }
-        !tail || !self.messages.is_empty(host as usize)
+        !flit.tail || !self.messages.is_empty(host as usize)
     }
 
     /// Gives the next packet of `host` a VC. Returns whether there are both.
@@ -65,16 +53,19 @@ impl<O: Observer> InputQueued<O> {
         let Some((bytes, _)) = self.messages.peek(host as usize) else { return false };
         let flits = u32::try_from(u64::from(bytes).div_ceil(self.config.flit.get())).unwrap_or(u32::MAX);
         let room = if self.cut_through { flits } else { 1 };
-        let first = (output * self.vcs) as usize;
+        let (first, vcs) = ((output * self.vcs) as usize, self.vcs);
         let last = u32::from(self.hosts[host as usize].vc);
         let may = |vc: &u32| {
-            let output = &self.output_vcs[first + *vc as usize];
-            output.owner == Owner::Nobody && output.credits >= room
+            let to = PortVc::new(output, *vc);
+            let OutputVc { owner, credits, .. } = self.output_vcs[self.index(to)];
+            owner == Owner::NOBODY && (credits >= room || self.count_credits(to, now) >= room)
         };
-        let Some(vc) = (1..=self.vcs).map(|step| (last + step) % self.vcs).find(may) else {
+        let Some(vc) = (1..=vcs).map(|step| (last + step) % vcs).find(may) else {
             if self.loses_heads {
                 let lost = self.messages.lose_head(host as usize, Cycle(now).begins(&self.clock));
                 lost.iter().for_each(|lost| self.observer.dropped(lost));
+            } else {
+                self.want_any_credit(output, now);
             }
             return false;
         };
@@ -82,10 +73,10 @@ impl<O: Observer> InputQueued<O> {
         let message = self.messages.get(cut.message);
         let destination = self.topology.host_node(message.destination.0);
         let packet: PacketId = self.packets.insert(Packet::new(cut, message, destination, flits, now));
-        self.output_vcs[first + vc as usize].owner = Owner::Host;
+        self.output_vcs[first + vc as usize].owner = Owner::HOST;
         let link = self.outputs[output as usize].link;
         let state = &mut self.hosts[host as usize];
-        (state.flits, state.packet) = (flits, packet);
+        (state.flits, state.packet, state.begun) = (flits, packet, false);
         state.vc = u8::try_from(vc).unwrap_or(0);
         let at = self.begins(now);
         if let Some(log) = &mut self.log {
@@ -93,5 +84,15 @@ impl<O: Observer> InputQueued<O> {
         }
         self.meters[link].crossed(at, bytes.into(), self.config.interval.ps());
         true
+    }
+
+    /// Has a host told of the next credit of each VC of its link that is nobody's and has none.
+    fn want_any_credit(&mut self, output: u32, now: u64) {
+        for to in (0..self.vcs).map(|vc| PortVc::new(output, vc)) {
+            let OutputVc { owner, credits, .. } = self.output_vcs[self.index(to)];
+            if owner == Owner::NOBODY && credits == 0 {
+                self.want_credit(to, now);
+            }
+        }
     }
 }

@@ -4,13 +4,15 @@
 //! They are clocked, and flits move one by one. In each cycle first all arrivals are seen; then hosts send (`hosts`) and switches with flits
 //! work (`router`), each by what there was when the cycle began, so that their order does not matter: whatever passes between them takes a
 //! cycle at least. A switch looks only at what can go on: heads for which a VC may be free, first flits with a credit. Who waits for a VC or a credit is
-//! told when it comes (`arrivals`).
+//! told when it comes (`arrivals`); flits behind others, and credits that nobody waits for, just lie there (`links`).
 
 mod arrivals;
 mod config;
 mod crossbar;
 mod hosts;
+mod links;
 mod router;
+mod slot;
 mod state;
 mod vcs;
 
@@ -37,7 +39,10 @@ use crate::network::Delivery;
 use crate::routing::Routes;
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
-use state::{Arrival, Crossing, End, Flit, Host, InputVc, MAX_PORTS, Offer, Output, OutputVc, Owner, PortVc};
+use slot::{RENEWED_EVERY, Slot};
+use state::{
+    Choice, Crossbar, Crossing, Host, Input, InputVc, MAX_PORTS, Marks, Offer, Output, OutputVc, Owner, PortVc, Switch,
+};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use typed_index_collections::TiVec;
@@ -61,20 +66,30 @@ pub struct InputQueued<O> {
     begun: (u64, SimTime),
     vcs: u32,
     vcs_of_class: u8,
-    /// The ends of links: the inputs of switches, so many, then those of hosts.
-    ends: Vec<End>,
-    inputs: u32,
-    /// By input, then VC.
+    /// Whether each credit is told, as somebody may wait for several; whether only those are that somebody has asked for.
+    all_credits: bool,
+    plain_links: bool,
+    switches: Vec<Switch>,
+    inputs: Vec<Input>,
+    /// By bit of an input, 64 a word.
+    marks: Vec<Marks>,
+    /// By input, then VC; the latter only where the crossbar is not given by the shortest of all rules.
     input_vcs: Vec<InputVc>,
-    /// Their flits, each a ring.
-    queues: Vec<Flit>,
+    crossbars: Vec<Crossbar>,
+    /// By end of a link (the inputs of switches, then the ends at hosts), then VC: a ring of flits. And, where the head of a packet lies in that of
+    /// an input, the packet.
+    slots: Vec<Slot>,
+    heads: Vec<PacketId>,
+    /// Where the rings of the ends at hosts begin, and when the cycles of all were brought up to date.
+    rings_of_hosts: usize,
+    renewed: u64,
     outputs: Vec<Output>,
     /// By output, then VC.
     output_vcs: Vec<OutputVc>,
     /// By output: heads that wait for one of its VCs.
     waiting: Vec<Vec<PortVc>>,
     /// Where round robins begin: of VCs of inputs, over VCs of outputs; of those, over VCs of inputs; of ways from inputs, over ways to outputs; of
-    /// those, over ways from inputs; of ways from inputs, over VCs.
+    /// those, over ways from inputs; of ways from inputs, over VCs. The last three not where the crossbar is given by the shortest of all rules.
     vc_turns: Vec<u32>,
     given_turns: Vec<u32>,
     input_turns: Vec<u32>,
@@ -91,8 +106,13 @@ pub struct InputQueued<O> {
     sending: Vec<u32>,
     packets: Slab<PacketId, Packet>,
     messages: Messages,
-    arrivals: Calendar<Arrival>,
-    /// Credits of VCs of outputs.
+    /// VCs of inputs to which a flit comes in which no other one lies.
+    arrivals: Calendar<PortVc>,
+    /// VCs of inputs whose head has been routed, and asks for a VC.
+    routed: Calendar<PortVc>,
+    /// Packets that have arrived at their hosts.
+    arriving: Calendar<PacketId>,
+    /// VCs of outputs that get a credit somebody waits for.
     credits: Calendar<PortVc>,
     /// Hosts that have something to send from a cycle on.
     wakes: BinaryHeap<Reverse<(u64, u32)>>,
@@ -109,7 +129,10 @@ pub struct InputQueued<O> {
     given: Vec<PortVc>,
     crossing: Vec<Crossing>,
     released: Vec<u32>,
-    /// By number of an output, or of a VC of outputs, at its switch: nothing between two allocations; and those of this one.
+    /// What inputs have chosen, each with the output; and by output: nothing between two allocations.
+    chosen: Vec<(PortVc, u32)>,
+    choices: Vec<Choice>,
+    /// By number of a VC of outputs at its switch: nothing between two allocations; and those of this one.
     offers: Vec<Offer>,
     offered: Vec<u32>,
     meters: TiVec<LinkId, LinkMeter>,
@@ -152,15 +175,24 @@ impl<O: Observer> InputQueued<O> {
         let delays = delays(config.latency.link, &topology, &clock)?;
         let ahead = ahead(config, &delays)?;
         let ports = Ports::new(&topology);
-        let (ends, outputs) = links(config, &topology, &ports, &delays)?;
-        let inputs = ports.inputs().len();
-        let vcs = usize::from(config.vcs);
+        let (mut inputs_of, outputs) = links(config, &topology, &ports, &delays)?;
+        let (switches, words) = switches(&ports, &mut inputs_of, topology.switches());
+        let inputs = inputs_of.len();
+        let ends = inputs + outputs.iter().filter(|output| output.to_host).count();
+        let (vcs, buffer) = (usize::from(config.vcs), config.buffer as usize);
         let (input_ways, output_ways) =
             (inputs * usize::from(config.input_speedup), outputs.len() * usize::from(config.output_speedup));
         let in_turn = (0..input_ways).map(|way| (way % usize::from(config.input_speedup)) as u8 % config.vcs);
         let uplinks = (0..topology.hosts()).map(|host| ports.output_of(topology.uplink(NodeId(host))));
-        let idle =
-            |output| Host { output, flits: 0, packet: PacketId::NONE, vc: config.vcs - 1, listed: false, waits: false };
+        let idle = |output| Host {
+            output,
+            flits: 0,
+            packet: PacketId::NONE,
+            vc: config.vcs - 1,
+            begun: false,
+            listed: false,
+            waits: false,
+        };
         let hosts: Vec<Host> = uplinks.map(idle).collect();
         let most_outputs = (0..topology.switches()).map(|switch| ports.outputs_of(switch).1).max().unwrap_or(0);
         let is_plain = |allocator: &SeparableAllocator, latency: u32| {
@@ -168,24 +200,33 @@ impl<O: Observer> InputQueued<O> {
             *allocator == plain && latency == 1 && !config.speculative
         };
         let speedups = (config.input_speedup, config.output_speedup);
-        let all = OutputVc { credits: config.buffer, owner: Owner::Nobody, sent: 0 };
+        let plain_crossbar = is_plain(&config.switch_allocator, config.latency.switch_allocation)
+            && speedups == (1, 1)
+            && !config.hold_switch;
+        let output_vcs = outputs.iter().flat_map(|output| output_vcs(config, output)).collect();
         Ok(Self {
             observer,
             by_packet: routes.looks_at_packets(),
             cut_through: config.flow_control == FlowControl::VirtualCutThrough,
             plain_vcs: is_plain(&config.vc_allocator, config.latency.vc_allocation),
-            plain_crossbar: is_plain(&config.switch_allocator, config.latency.switch_allocation)
-                && speedups == (1, 1)
-                && !config.hold_switch,
+            plain_crossbar,
+            all_credits: config.flow_control == FlowControl::VirtualCutThrough,
+            plain_links: config.flow_control == FlowControl::Wormhole && !config.wait_for_tail_credit,
             vcs_of_class: config.vcs / routes.classes(),
             routes,
             clock,
             begun: (0, SimTime::ZERO),
             vcs: config.vcs.into(),
-            inputs: count(inputs),
+            switches,
+            inputs: inputs_of,
+            marks: vec![Marks::default(); words],
             input_vcs: vec![InputVc::IDLE; inputs * vcs],
-            queues: vec![Flit::NONE; inputs * vcs * config.buffer as usize],
-            output_vcs: vec![all; outputs.len() * vcs],
+            crossbars: vec![Crossbar { at: 0, way: NONE }; if plain_crossbar { 0 } else { inputs * vcs }],
+            slots: vec![Slot::EMPTY; ends * vcs * buffer],
+            heads: vec![PacketId::NONE; inputs * vcs * buffer],
+            rings_of_hosts: inputs * vcs * buffer,
+            renewed: 0,
+            output_vcs,
             waiting: vec![Vec::new(); outputs.len()],
             vc_turns: vec![0; inputs * vcs],
             given_turns: vec![0; outputs.len() * vcs],
@@ -202,7 +243,10 @@ impl<O: Observer> InputQueued<O> {
             messages: Messages::new(topology.hosts(), hosts.len(), config.mtu, config.headers),
             hosts,
             arrivals: Calendar::new(ahead),
-            credits: Calendar::new(ahead),
+            routed: Calendar::new(config.latency.routing as usize + 1),
+            arriving: Calendar::new(ahead),
+            // A credit of a flit that is still on its way to a host.
+            credits: Calendar::new(2 * ahead),
             wakes: BinaryHeap::new(),
             now: 0,
             open: false,
@@ -214,6 +258,8 @@ impl<O: Observer> InputQueued<O> {
             given: Vec::new(),
             crossing: Vec::new(),
             released: Vec::new(),
+            chosen: Vec::new(),
+            choices: vec![Choice::NONE; outputs.len()],
             offers: vec![Offer::NONE; most_outputs as usize * vcs],
             offered: Vec::new(),
             meters: vec![LinkMeter::default(); topology.links().len()].into(),
@@ -222,7 +268,6 @@ impl<O: Observer> InputQueued<O> {
             occupancy: None,
             log: None,
             moved: 0,
-            ends,
             outputs,
             ports,
             config: config.clone(),
@@ -239,7 +284,7 @@ impl<O: Observer> InputQueued<O> {
     /// The place of a VC among those of all ends of links, or of all outputs.
     #[inline]
     const fn index(&self, vc: PortVc) -> usize {
-        (vc.port() * self.vcs + vc.vc()) as usize
+        vc.port().wrapping_mul(self.vcs).wrapping_add(vc.vc()) as usize
     }
 
     /// When `cycle` begins.
@@ -269,50 +314,84 @@ fn ahead(config: &InputQueuedConfig, delays: &TiVec<LinkId, u32>) -> Result<usiz
     check_ahead(ahead)
 }
 
-/// The ends of all links, those at switches first, and their begins.
+/// The VCs of an output.
+fn output_vcs(config: &InputQueuedConfig, output: &Output) -> impl Iterator<Item = OutputVc> + use<> {
+    let Output { end, delay, host, .. } = *output;
+    let (vcs, buffer) = (usize::from(config.vcs), config.buffer);
+    let arrives_in = delay + if host == NONE { config.latency.crossbar } else { 0 };
+    (0..vcs).map(move |vc| OutputVc {
+        credits: buffer,
+        next: 0,
+        ring: (end as usize * vcs + vc) * buffer as usize,
+        sent: 0,
+        owner: Owner::NOBODY,
+        arrives_in,
+    })
+}
+
+/// All switches, the bits of whose inputs are noted there, and how many words these take.
+fn switches(ports: &Ports, inputs: &mut [Input], switches: u32) -> (Vec<Switch>, usize) {
+    let mut words = 0;
+    let switch = |number: u32| {
+        let (first, of) = ports.inputs_of(number);
+        for place in 0..of {
+            inputs[(first + place) as usize].bit = words * 64 + place;
+        }
+        let mine = of.div_ceil(64);
+        words += mine;
+        Switch { number, inputs: (first, of), outputs: ports.outputs_of(number), words: (words - mine, mine) }
+    };
+    let switches = (0..switches).map(switch).collect();
+    (switches, words as usize)
+}
+
+/// The ends of all links at switches, and the begins of all links.
 fn links(
     config: &InputQueuedConfig,
     topology: &Topology,
     ports: &Ports,
     delays: &TiVec<LinkId, u32>,
-) -> Result<(Vec<End>, Vec<Output>), FabricError> {
+) -> Result<(Vec<Input>, Vec<Output>), FabricError> {
     if ports.outputs().len() >= MAX_PORTS {
         let value = format!("{} links", ports.outputs().len());
         return Err(FabricError::Value { key: "topology", value, allowed: "fewer than 268435456 links" });
     }
-    let to_hosts = ports.outputs().iter().filter(|link| topology.is_host(topology.link(**link).to));
-    let mut hosts_end_of = vec![NONE; topology.links().len()];
-    let ends = ports.inputs().iter().chain(to_hosts).enumerate().map(|(number, id)| {
-        let (link, from_host) = (topology.link(*id), topology.is_host(topology.link(*id).from));
-        let to_host = topology.is_host(link.to);
-        if to_host {
-            hosts_end_of[usize::from(*id)] = count(number);
-        }
-        let counts = if from_host { 0 } else { config.latency.credit };
-        End {
-            heads: 0,
-            ready: 0,
-            switch: if to_host { NONE } else { link.to.0 - topology.hosts() },
-            link: *id,
-            sender: ports.output_of(*id),
-            credit_delay: 1 + u64::from(delays[id.back()]) + u64::from(counts),
-        }
-    });
-    let ends: Vec<End> = ends.collect();
-    let outputs = ports.outputs().iter().map(|id| {
+    // All of this is less than what may be under way ahead.
+    let credit_delay = |id: LinkId| {
+        let from_host = topology.is_host(topology.link(id).from);
+        1 + delays[id.back()] + if from_host { 0 } else { config.latency.credit }
+    };
+    let input = |id: &LinkId| Input {
+        heads: 0,
+        ready: 0,
+        switch: topology.link(*id).to.0 - topology.hosts(),
+        bit: 0,
+        link: *id,
+        sender: ports.output_of(*id),
+        credit_delay: credit_delay(*id),
+        turn: 0,
+        vc_turn: 0,
+    };
+    let inputs: Vec<Input> = ports.inputs().iter().map(input).collect();
+    let mut ends = count(inputs.len());
+    let output = |id: &LinkId| {
         let link = topology.link(*id);
         let to_host = topology.is_host(link.to);
+        let end = if to_host { ends } else { ports.input_of(*id) };
+        ends += u32::from(to_host);
         Output {
             leaves: 0,
             link: *id,
-            end: if to_host { hosts_end_of[usize::from(*id)] } else { ports.input_of(*id) },
-            delay: 1 + u64::from(delays[*id]),
+            end,
+            delay: 1 + delays[*id],
+            credit_delay: credit_delay(*id),
             host: if topology.is_host(link.from) { link.from.0 } else { NONE },
             free: u16::MAX,
             to_host,
         }
-    });
-    Ok((ends, outputs.collect()))
+    };
+    let outputs = ports.outputs().iter().map(output).collect();
+    Ok((inputs, outputs))
 }
 
 impl<O: Observer> ClockedNetwork for InputQueued<O> {
@@ -342,7 +421,8 @@ impl<O: Observer> ClockedNetwork for InputQueued<O> {
             return Some(self.now);
         }
         let woken = self.wakes.peek().map(|Reverse((cycle, _))| *cycle);
-        [woken, self.arrivals.next(self.now), self.credits.next(self.now)].into_iter().flatten().min()
+        let calendars = [&self.arrivals, &self.routed, &self.credits].map(|calendar| calendar.next(self.now));
+        calendars.into_iter().chain([self.arriving.next(self.now), woken]).flatten().min()
     }
 
     fn arrive(&mut self, until: u64, deliveries: &mut Vec<Delivery>) -> Option<u64> {
@@ -350,19 +430,19 @@ impl<O: Observer> ClockedNetwork for InputQueued<O> {
         if std::mem::replace(&mut self.open, true) {
             return Some(now);
         }
+        if now - self.renewed >= RENEWED_EVERY {
+            self.renew(self.now, now);
+        }
         self.now = now;
         let arrivals = self.arrivals.take(now);
-        for Arrival { at, flit } in &arrivals {
-            if at.port() < self.inputs {
-                self.flit_arrives(*at, *flit, now);
-            } else {
-                self.credit_back(*at, now);
-                if flit.is_tail() {
-                    self.deliver(flit.packet(), now, deliveries);
-                }
-            }
-        }
+        arrivals.iter().for_each(|at| self.first_comes(*at, now));
         self.arrivals.keep(now, arrivals);
+        let routed = self.routed.take(now);
+        routed.iter().for_each(|at| self.asks(*at));
+        self.routed.keep(now, routed);
+        let arriving = self.arriving.take(now);
+        arriving.iter().for_each(|packet| self.deliver(*packet, now, deliveries));
+        self.arriving.keep(now, arriving);
         let credits = self.credits.take(now);
         credits.iter().for_each(|vc| self.credit_comes(*vc, now));
         self.credits.keep(now, credits);
@@ -403,10 +483,10 @@ impl<O: Observer> ClockedNetwork for InputQueued<O> {
 
     fn hand_over(&mut self, now: SimTime, message: &Message, host: NodeId, cycle: u64) {
         self.messages.hand_over(now, message, host.0 as usize);
-        if self.open {
+        if self.open || cycle <= self.now {
             self.wake_host(host.0);
         } else {
-            self.wakes.push(Reverse((cycle.max(self.now), host.0)));
+            self.wakes.push(Reverse((cycle, host.0)));
         }
     }
 

@@ -7,26 +7,6 @@ use crate::topology::LinkId;
 /// Ends of links and outputs that are numbered beside the number of a VC.
 pub(super) const MAX_PORTS: usize = 1 << 28;
 
-/// A flit: the number of its packet, of which there are less than 2^31 (they would take 100 GiB), and whether it is the last one.
-#[derive(Clone, Copy)]
-pub(super) struct Flit(u32);
-
-impl Flit {
-    pub const NONE: Self = Self(u32::MAX);
-
-    pub const fn new(packet: PacketId, tail: bool) -> Self {
-        Self(packet.0 << 1 | tail as u32)
-    }
-
-    pub const fn packet(self) -> PacketId {
-        PacketId(self.0 >> 1)
-    }
-
-    pub const fn is_tail(self) -> bool {
-        self.0 & 1 == 1
-    }
-}
-
 /// A VC of the end of a link, or of an output.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PortVc(u32);
@@ -53,6 +33,14 @@ impl PortVc {
     }
 }
 
+/// A flit that leaves.
+#[derive(Clone, Copy)]
+pub(super) struct Flit {
+    pub packet: PacketId,
+    pub head: bool,
+    pub tail: bool,
+}
+
 /// What becomes of the packet whose flits are first in a queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
@@ -70,27 +58,23 @@ pub(super) enum State {
 #[derive(Clone, Copy)]
 pub(super) struct InputVc {
     pub state: State,
-    /// Whether its first flit has been given the crossbar, which counts in cycle `crossbar_at`.
+    /// Whether its first flit has been given the crossbar, which counts in its cycle [`Crossbar::at`].
     pub crosses: bool,
     /// Whether the packet that is first has begun to leave.
     pub begun: bool,
     /// The class of VCs by which it goes on.
     pub class: u8,
-    /// Flits that wait, and the place of the first among those of this VC.
-    pub flits: u32,
+    /// Where in its ring the first flit lies, or will lie.
     pub first: u32,
+    /// The packet that is first, and how many of its flits have not left.
+    pub packet: PacketId,
+    pub left: u32,
     /// The output by which it goes on as its switch counts them, [`NONE`] if it may choose among several.
     pub output: u32,
-    /// Flits for which the VC must have room that it is given.
-    pub room: u32,
     /// The VC that it has been given.
     pub given: PortVc,
-    /// The way to the output that its first flit has been given.
-    pub way: u32,
     /// When its head asks for a VC; when that which it has been given counts.
     pub vc_at: u64,
-    /// When its first flit asks for the crossbar; when what it has been given counts.
-    pub crossbar_at: u64,
 }
 
 impl InputVc {
@@ -99,54 +83,89 @@ impl InputVc {
         crosses: false,
         begun: false,
         class: 0,
-        flits: 0,
         first: 0,
+        packet: PacketId::NONE,
+        left: 0,
         output: NONE,
-        room: 0,
         given: PortVc::NONE,
-        way: NONE,
         vc_at: 0,
-        crossbar_at: 0,
     };
 }
 
-/// Whose a VC is.
+/// What the first flit of a VC has to do with the crossbar, where that takes more than being ready.
+#[derive(Clone, Copy)]
+pub(super) struct Crossbar {
+    /// When it asks for it; when what it has been given counts.
+    pub at: u64,
+    /// The way to the output that it has been given.
+    pub way: u32,
+}
+
+/// Whose a VC of an output is: the packet's that is first in a VC of an input, or one of the following.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
-    Nobody,
+pub(super) struct Owner(PortVc);
+
+impl Owner {
+    // Ports have lower numbers.
+    pub const NOBODY: Self = Self(PortVc(u32::MAX));
     /// The packet that the host sends.
-    Host,
-    /// The packet that is first in this VC of an input.
-    Input(PortVc),
+    pub const HOST: Self = Self(PortVc(u32::MAX - 1));
     /// A packet whose last flit was sent, and whose credits are waited for.
-    LastCredit,
+    pub const LAST_CREDIT: Self = Self(PortVc(u32::MAX - 2));
+
+    pub const fn input(at: PortVc) -> Self {
+        Self(at)
+    }
+
+    /// The VC of an input whose first packet's it is, if it is one's.
+    pub fn of_input(self) -> Option<PortVc> {
+        (self.0.0 < Self::LAST_CREDIT.0.0).then_some(self.0)
+    }
 }
 
 /// A VC of a link, as its sender knows it.
 #[derive(Clone, Copy)]
 pub(super) struct OutputVc {
-    /// Flits for which there is room.
+    /// Flits for which there is room, at least: as many as were counted.
     pub credits: u32,
-    pub owner: Owner,
+    /// Where in the ring at the end of the link the next flit will lie.
+    pub next: u32,
+    /// Where that ring begins.
+    pub ring: usize,
     /// Flits that were sent.
     pub sent: u64,
+    pub owner: Owner,
+    /// When a flit has arrived that leaves a host, or crosses the crossbar with nothing before it: so many cycles later.
+    pub arrives_in: u32,
 }
 
-/// The end of a link: an input of a switch, or a host's.
+/// An input of a switch.
 #[derive(Clone, Copy)]
-pub(super) struct End {
+pub(super) struct Input {
     /// VCs, a bit each, in which a head asks for a VC (and finds one that is free, as far as is known), or has been given one that does not
     /// count yet.
     pub heads: u16,
     /// VCs whose first flit may ask for the crossbar: it has a VC and a credit; or has been given it.
     pub ready: u16,
-    /// Its switch; [`NONE`] at a host.
     pub switch: u32,
+    /// Its bit among those of all switches.
+    pub bit: u32,
     pub link: LinkId,
     /// The output where the link begins.
     pub sender: u32,
     /// How long a credit takes until it counts there, in cycles.
-    pub credit_delay: u64,
+    pub credit_delay: u32,
+    /// Where its round robins begin, where the crossbar is given by the shortest of all rules: over outputs, and over VCs.
+    pub turn: u32,
+    pub vc_turn: u32,
+}
+
+impl Input {
+    /// The word with its bit, and that.
+    #[inline]
+    pub const fn mark(&self) -> (usize, u64) {
+        ((self.bit >> 6) as usize, 1 << (self.bit & 63))
+    }
 }
 
 /// The begin of a link, at a switch or a host.
@@ -157,19 +176,14 @@ pub(super) struct Output {
     pub link: LinkId,
     /// The end of the link.
     pub end: u32,
-    /// How long a flit takes to get there, in cycles.
-    pub delay: u64,
+    /// How long a flit takes to get there, and a credit until it counts here, in cycles.
+    pub delay: u32,
+    pub credit_delay: u32,
     /// The host where it begins; [`NONE`] at a switch.
     pub host: u32,
     /// VCs that are nobody's, a bit each.
     pub free: u16,
     pub to_host: bool,
-}
-
-/// A flit at the end of a link.
-pub(super) struct Arrival {
-    pub at: PortVc,
-    pub flit: Flit,
 }
 
 /// A flit that crosses the crossbar now: the VC in which it lies, its way to the output, and whether it was held for its packet.
@@ -192,16 +206,37 @@ impl Offer {
     pub const NONE: Self = Self { rank: u32::MAX, from: PortVc::NONE, to: PortVc::NONE };
 }
 
+/// What an output chooses, where the crossbar is given by the shortest of all rules.
+#[derive(Clone, Copy)]
+pub(super) struct Choice {
+    /// The rank of the input that it has chosen so far, 32 bits, and that input: the least of these wins.
+    pub best: u64,
+    /// The input with which its round robin begins.
+    pub turn: u32,
+}
+
+impl Choice {
+    /// It has chosen none.
+    pub const NONE: Self = Self { best: u64::MAX, turn: 0 };
+
+    #[inline]
+    pub const fn input(&self) -> u32 {
+        self.best as u32
+    }
+}
+
 /// How many steps it is from `turn` on to `number`, of `of` numbers once around.
 #[inline]
 pub(super) const fn behind(number: u32, turn: u32, of: u32) -> u32 {
-    if number >= turn { number - turn } else { number + of - turn }
+    let steps = number.wrapping_sub(turn);
+    if number >= turn { steps } else { steps.wrapping_add(of) }
 }
 
 /// The number behind `number`, of `of` once around.
 #[inline]
 pub(super) const fn next(number: u32, of: u32) -> u32 {
-    if number + 1 == of { 0 } else { number + 1 }
+    let behind = number.wrapping_add(1);
+    if behind == of { 0 } else { behind }
 }
 
 /// The first of the cycles `at`, `at` + `latency`, ... that is not before `now`.
@@ -226,22 +261,38 @@ pub(super) struct Host {
     pub packet: PacketId,
     /// That packet's VC; the one that was taken last.
     pub vc: u8,
+    /// Whether the first flit of its packet has left.
+    pub begun: bool,
     pub listed: bool,
     /// Whether it waits for a credit or a VC.
     pub waits: bool,
 }
 
-/// A switch: its number, and where its inputs and outputs begin, each with how many there are.
+/// A switch: its number, and where its inputs, its outputs and the words with bits of its inputs begin, each with how many there are.
 #[derive(Clone, Copy)]
 pub(super) struct Switch {
     pub number: u32,
     pub inputs: (u32, u32),
     pub outputs: (u32, u32),
+    pub words: (u32, u32),
 }
 
 impl Switch {
     pub const fn inputs(&self) -> std::ops::Range<u32> {
         self.inputs.0..self.inputs.0 + self.inputs.1
+    }
+
+    /// Where the words with bits of its inputs begin and end.
+    #[inline]
+    pub const fn words(&self) -> std::ops::Range<usize> {
+        let (first, words) = self.words;
+        first as usize..(first as usize).wrapping_add(words as usize)
+    }
+
+    /// The input whose bit is the lowest one of one of these words.
+    #[inline]
+    pub const fn lowest(&self, word: usize) -> u32 {
+        self.inputs.0.wrapping_add((word as u32).wrapping_sub(self.words.0) << 6)
     }
 
     /// The number of `at` among the VCs of its inputs (or outputs), which begin at port `first`.
@@ -252,10 +303,20 @@ impl Switch {
 
 /// The numbers of the bits of `mask` that are set.
 #[inline]
-pub(super) fn bits(mut mask: u16) -> impl Iterator<Item = u32> {
+pub(super) fn bits(mask: impl Into<u64>) -> impl Iterator<Item = u32> {
+    let mut mask: u64 = mask.into();
     std::iter::from_fn(move || {
         let bit = (mask != 0).then(|| mask.trailing_zeros());
         mask &= mask.wrapping_sub(1);
         bit
     })
+}
+
+/// Inputs of switches that can go on, 64 of them, a bit each.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Marks {
+    /// Those with heads that ask for VCs.
+    pub heads: u64,
+    /// Those with first flits that may ask for the crossbar.
+    pub ready: u64,
 }

@@ -19,16 +19,21 @@ impl<O: Observer> InputQueued<O> {
     }
 
     /// Those that are nobody's and have room for so many flits.
-    fn free_vcs(&self, output: u32, class: u8, room: u32) -> u16 {
+    fn free_vcs(&mut self, output: u32, class: u8, room: u32, now: u64) -> u16 {
         let mut free = self.outputs[output as usize].free & self.vcs_of(output, class);
         if room > 0 {
             for vc in bits(free) {
-                if self.output_vcs[(output * self.vcs + vc) as usize].credits < room {
+                if self.count_credits(PortVc::new(output, vc), now) < room {
                     free &= !(1 << vc);
                 }
             }
         }
         free
+    }
+
+    /// For so many flits of the packet whose head is in a VC there has to be room.
+    fn room_for(&self, index: usize) -> u32 {
+        if self.cut_through { self.input_vcs[index].left } else { 0 }
     }
 
     /// The outputs by which the head in `at` may go on, in order.
@@ -40,22 +45,22 @@ impl<O: Observer> InputQueued<O> {
             outputs.push(switch.outputs.0 + output);
             return;
         }
-        let link = self.ends[at.port() as usize].link;
+        let link = self.inputs[at.port() as usize].link;
         let packet = self.packet_of(index);
         let next = self.routes.next(self.node_of(at.port()), link, packet.destination);
         outputs.extend(next.links.iter().map(|link| self.ports.output_of(*link)));
     }
 
     /// The outputs by which a head may go on of which a VC that it may be given is nobody's and has a credit: what it may ask for by speculation.
-    pub(super) fn speculated_outputs(&self, switch: &Switch, at: PortVc, outputs: &mut Vec<u32>) {
+    pub(super) fn speculated_outputs(&mut self, switch: &Switch, at: PortVc, outputs: &mut Vec<u32>, now: u64) {
         self.outputs_of(switch, at, outputs);
         let class = self.input_vcs[self.index(at)].class;
-        outputs.retain(|output| self.free_vcs(*output, class, 1) != 0);
+        outputs.retain(|output| self.free_vcs(*output, class, 1, now) != 0);
     }
 
     /// A head that found no VC waits until one of `outputs` may have one.
     fn wait_for_vc(&mut self, at: PortVc, outputs: &[u32]) {
-        self.ends[at.port() as usize].heads &= !at.bit();
+        self.asks_no_more(at);
         for output in outputs {
             let waiting = &mut self.waiting[*output as usize];
             if !waiting.contains(&at) {
@@ -77,14 +82,14 @@ impl<O: Observer> InputQueued<O> {
         self.asked.clear();
         let latency = u64::from(self.config.latency.vc_allocation);
         for input in switch.inputs() {
-            for vc in bits(self.ends[input as usize].heads) {
+            for vc in bits(self.inputs[input as usize].heads) {
                 let at = PortVc::new(input, vc);
                 let index = self.index(at);
                 let state = self.input_vcs[index];
                 match state.state {
                     State::Granted if state.vc_at == now => {
-                        let given = state.given;
-                        if self.free_vcs(given.port(), state.class, state.room) & given.bit() != 0 {
+                        let (given, room) = (state.given, self.room_for(index));
+                        if self.free_vcs(given.port(), state.class, room, now) & given.bit() != 0 {
                             self.given.push(at);
                         } else {
                             // Somebody else was given it in between.
@@ -95,7 +100,7 @@ impl<O: Observer> InputQueued<O> {
                     State::Asking if state.vc_at <= now => {
                         self.outputs_of(switch, at, &mut outputs);
                         let before = requests.len();
-                        self.ask_for_vcs(switch, at, &outputs, &mut requests);
+                        self.ask_for_vcs(switch, at, &outputs, &mut requests, now);
                         self.input_vcs[index].vc_at = now + latency;
                         if requests.len() == before && !self.config.speculative {
                             self.wait_for_vc(at, &outputs);
@@ -129,13 +134,13 @@ impl<O: Observer> InputQueued<O> {
     }
 
     /// The head in `at` asks for all VCs of `outputs` that are free for it.
-    fn ask_for_vcs(&mut self, switch: &Switch, at: PortVc, outputs: &[u32], requests: &mut Vec<Request>) {
+    fn ask_for_vcs(&mut self, switch: &Switch, at: PortVc, outputs: &[u32], requests: &mut Vec<Request>, now: u64) {
         let index = self.index(at);
-        let (class, room) = (self.input_vcs[index].class, self.input_vcs[index].room);
+        let (class, room) = (self.input_vcs[index].class, self.room_for(index));
         let age = if self.config.vc_allocator.arbiter == Arbiter::Age { self.age_of(index) } else { (0, 0) };
         let input = Switch::number_of(at, switch.inputs.0, self.vcs);
         for output in outputs {
-            for vc in bits(self.free_vcs(*output, class, room)) {
+            for vc in bits(self.free_vcs(*output, class, room, now)) {
                 let to = PortVc::new(*output, vc);
                 let output = Switch::number_of(to, switch.outputs.0, self.vcs);
                 requests.push(Request { input, output, speculative: false, age, granted: false });
@@ -151,27 +156,36 @@ impl<O: Observer> InputQueued<O> {
         let mut offered = std::mem::take(&mut self.offered);
         let mut outputs = std::mem::take(&mut self.candidates);
         let (inputs, of) = (switch.inputs.1 * self.vcs, switch.outputs.1 * self.vcs);
-        for input in switch.inputs() {
-            for vc in bits(self.ends[input as usize].heads) {
-                let at = PortVc::new(input, vc);
-                let index = self.index(at);
-                if self.input_vcs[index].vc_at > now {
-                    continue;
-                }
-                self.outputs_of(switch, at, &mut outputs);
-                let Some(to) = self.first_free(switch, at, &outputs, of) else {
-                    self.wait_for_vc(at, &outputs);
-                    continue;
-                };
-                let number = Switch::number_of(to, switch.outputs.0, self.vcs);
-                let turn = self.given_turns[self.index(to)];
-                let rank = behind(Switch::number_of(at, switch.inputs.0, self.vcs), turn, inputs);
-                let offer = &mut offers[number as usize];
-                if offer.rank == u32::MAX {
-                    offered.push(number);
-                }
-                if rank < offer.rank {
-                    *offer = Offer { rank, from: at, to };
+        for word in switch.words() {
+            let lowest = switch.lowest(word);
+            for input in bits(self.marks[word].heads).map(|bit| lowest + bit) {
+                for vc in bits(self.inputs[input as usize].heads) {
+                    let at = PortVc::new(input, vc);
+                    let state = &self.input_vcs[self.index(at)];
+                    if state.vc_at > now {
+                        continue;
+                    }
+                    let only = [switch.outputs.0.wrapping_add(state.output)];
+                    let outputs: &[u32] = if state.output == NONE {
+                        self.outputs_of(switch, at, &mut outputs);
+                        &outputs
+                    } else {
+                        &only
+                    };
+                    let Some(to) = self.first_free(switch, at, outputs, of, now) else {
+                        self.wait_for_vc(at, outputs);
+                        continue;
+                    };
+                    let number = Switch::number_of(to, switch.outputs.0, self.vcs);
+                    let turn = self.given_turns[self.index(to)];
+                    let rank = behind(Switch::number_of(at, switch.inputs.0, self.vcs), turn, inputs);
+                    let offer = &mut offers[number as usize];
+                    if offer.rank == u32::MAX {
+                        offered.push(number);
+                    }
+                    if rank < offer.rank {
+                        *offer = Offer { rank, from: at, to };
+                    }
                 }
             }
         }
@@ -188,12 +202,12 @@ impl<O: Observer> InputQueued<O> {
     }
 
     /// Of the VCs of `outputs` that are free for the head in `at`, the first at its turn or behind it.
-    fn first_free(&self, switch: &Switch, at: PortVc, outputs: &[u32], of: u32) -> Option<PortVc> {
+    fn first_free(&mut self, switch: &Switch, at: PortVc, outputs: &[u32], of: u32, now: u64) -> Option<PortVc> {
         let index = self.index(at);
-        let (state, turn) = (&self.input_vcs[index], self.vc_turns[index]);
+        let (class, room, turn) = (self.input_vcs[index].class, self.room_for(index), self.vc_turns[index]);
         let mut first: Option<(u32, PortVc)> = None;
         for output in outputs {
-            let free = self.free_vcs(*output, state.class, state.room);
+            let free = self.free_vcs(*output, class, room, now);
             if free == 0 {
                 continue;
             }
@@ -210,23 +224,37 @@ impl<O: Observer> InputQueued<O> {
 
     /// VCs that were given become their packets'.
     pub(super) fn given_vcs_count(&mut self, now: u64) {
+        if self.given.is_empty() {
+            return;
+        }
         let mut given = std::mem::take(&mut self.given);
         for at in given.drain(..) {
             let index = self.index(at);
             let state = &mut self.input_vcs[index];
             state.state = State::Active;
-            if !self.config.speculative {
-                state.crossbar_at = now + 1;
-            }
             let (to, crosses) = (state.given, state.crosses);
+            if !self.plain_crossbar && !self.config.speculative {
+                self.crossbars[index].at = now + 1;
+            }
             let place = self.index(to);
             self.outputs[to.port() as usize].free &= !to.bit();
-            let vc = &mut self.output_vcs[place];
-            vc.owner = Owner::Input(at);
-            let ready = crosses || vc.credits > 0;
-            let end = &mut self.ends[at.port() as usize];
-            end.heads &= !at.bit();
-            end.ready = if ready { end.ready | at.bit() } else { end.ready & !at.bit() };
+            self.output_vcs[place].owner = Owner::input(at);
+            let is_ready = crosses || self.output_vcs[place].credits > 0 || self.count_credits(to, now + 1) > 0;
+            // Its switch works now, and looks for itself whether there is more.
+            let input = &mut self.inputs[at.port() as usize];
+            let (word, mark) = input.mark();
+            let marks = &mut self.marks[word];
+            input.heads &= !at.bit();
+            if input.heads == 0 {
+                marks.heads &= !mark;
+            }
+            if is_ready {
+                input.ready |= at.bit();
+                marks.ready |= mark;
+            } else {
+                self.is_not_ready(at);
+                self.want_credit(to, now + 1);
+            }
         }
         self.given = given;
     }
