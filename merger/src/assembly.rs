@@ -26,6 +26,7 @@ use crate::processes::Processes;
 use crate::roles;
 use crate::spans::{self, Finder};
 use crate::steps;
+use crate::turns;
 use crate::window::Span;
 use crate::words::{Word, Words};
 
@@ -247,6 +248,7 @@ impl Assembly {
             steps.extend(of_step);
             of_tasks.extend(of_task);
         });
+        turns::leave_out_other_waits(&mut steps);
         steps::order(&mut steps);
         drop(finder);
         drop(jvm);

@@ -68,6 +68,7 @@ mod sums;
 mod survey;
 pub mod tables_page;
 pub mod time_text;
+mod turns;
 mod varint;
 pub mod volume;
 pub mod window;

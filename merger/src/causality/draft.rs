@@ -227,6 +227,13 @@ impl Graph {
         self.work_until(name, process, causes, end - begin, end)
     }
 
+    /// The same of work that was done at `at`, however early it could have been.
+    pub fn work_by(&mut self, name: &'static str, piece: Draft, causes: &[Cause], work_ns: u64, at: u64) -> Draft {
+        let begin = causes.iter().filter_map(|cause| self.yielded(*cause)).max().unwrap_or(0);
+        let process = self.process(piece);
+        self.work_until(name, process, causes, work_ns.min(at.saturating_sub(begin)), at)
+    }
+
     /// Adds a mark of a process's work that takes `work_ns` after its causes; in the recording it may have been done
     /// until `at`.
     pub fn work_until(

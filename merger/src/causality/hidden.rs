@@ -12,10 +12,11 @@ use trace::jvm::JvmRecord;
 use trace::rows::{Evidence, MessageKind, StepKind};
 
 use super::draft::{Cause, Draft, Graph};
-use super::held_back::{self, Taken};
+use super::held_back;
 use super::index::{Index, receiver, sender, sender_host};
-use super::measured::Measured;
+use super::measured::{Made, Measured};
 use super::pieces::Pieces;
+use super::turns::Taken;
 use crate::capture::sense::MAX_COUNT;
 use crate::compact::Message;
 use crate::joined::Joined;
@@ -160,15 +161,16 @@ pub fn throttle(
     graph: &mut Graph,
     pieces: &Pieces,
     production: &Production,
-    measured: Option<&HashMap<Draft, Draft>>,
+    measured: Option<&Made>,
     (message, next_hop): (&Message, &Message),
 ) {
     let pace = production.of(kind_of(joined, sender(joined, message)));
     // Production goes on while pieces are held up: it is a chain of its own, from the last piece that was not.
     let mut produced: Option<Draft> = None;
     for step in steps(joined, graph, pieces, message, next_hop) {
-        let made = measured.and_then(|made| made.get(&step.piece).copied());
-        let (true, Some(got)) = (step.held_up, step.got) else {
+        let made = measured.and_then(|made| made.mark(step.piece));
+        let lay_ready = measured.is_some_and(|made| made.lay_ready(graph, step.piece, step.took));
+        let (true, Some(got)) = (step.held_up || lay_ready, step.got) else {
             produced = None;
             if let Some(made) = made {
                 graph.wait(step.piece, Cause::sent(made, Evidence::Stream));
@@ -189,23 +191,36 @@ pub fn throttle(
     }
 }
 
-/// Marks of what tasks have computed of what they had read, by piece: a task goes on when it has computed its last.
+/// Marks of what tasks have computed of what they had read, by piece: a task goes on when it has computed its last. And what threads had taken that
+/// write by turns.
 pub fn consume(
     joined: &Joined,
     index: &Index<'_>,
     pieces: &Pieces,
     measured: &Measured,
     graph: &mut Graph,
-) -> HashMap<Draft, Draft> {
+) -> (HashMap<Draft, Draft>, Taken) {
     let mut paces: BTreeMap<Kind, Vec<Pace>> = BTreeMap::new();
     let mut remote: Vec<(Kind, MessageId, u64)> = Vec::new();
-    let mut by_readers: Vec<(MessageId, Taken)> = Vec::new();
+    let mut by_readers: Vec<(MessageId, held_back::Taken)> = Vec::new();
+    let (mut consumed, mut taken) = (HashMap::default(), Taken::default());
     let mut local: Vec<MessageId> = Vec::new();
     for message in &joined.messages {
         if message.kind != MessageKind::BlockData || message.from_client || message.bytes < MIN_STREAM_BYTES {
             continue;
         }
         let Some(kind) = kind_of(joined, receiver(joined, message)) else { continue };
+        let by_turns = measured.timeline(message.message).zip(measured.curve(message.message, StepKind::Consume));
+        if let Some((timeline, curve)) = by_turns {
+            let ends = curve.ends_of_pieces(graph, pieces, message);
+            let works = curve.of_pieces(graph, pieces, message);
+            let latest = held_back::Taken::of(graph, pieces, message.message);
+            let latest = latest.map_or_else(|| vec![u64::MAX; works.len()], |known| known.latest(works.len()));
+            taken.take(graph, pieces, (message.message, timeline), (&ends, &works, &latest), &mut consumed);
+            let loopback = joined.connections[message.connection.index()].loopback;
+            Taken::wait_for_reader(graph, pieces, message.message, loopback, &consumed);
+            continue;
+        }
         let loopback = joined.connections[message.connection.index()].loopback;
         if loopback {
             let last = pieces.last(message.message);
@@ -213,7 +228,7 @@ pub fn consume(
             let bytes = message.bytes.saturating_sub(graph.bytes(last));
             paces.entry(kind.clone()).or_default().push(Pace::of(took, bytes));
         }
-        if let Some(taken) = Taken::of(graph, pieces, message.message) {
+        if let Some(taken) = held_back::Taken::of(graph, pieces, message.message) {
             by_readers.push((message.message, taken));
         } else if loopback {
             if is_readers_pace(graph, pieces, measured, message) {
@@ -224,7 +239,6 @@ pub fn consume(
         }
     }
     let spills = Spills::of(joined);
-    let mut consumed = HashMap::default();
     for (message, taken) in by_readers {
         let row = &joined.messages[message.index()];
         let works = taken.works(graph, pieces, message, closed_ns(joined, index, row));
@@ -264,7 +278,8 @@ pub fn consume(
             mark_consumed(graph, pieces, (message, reader), (&works, &latest), &mut consumed);
         }
     }
-    consumed
+    taken.sort(graph);
+    (consumed, taken)
 }
 
 /// Whether a stream on one host went at its reader's pace: it does, unless the reader was measured to work for a small part of it.

@@ -10,6 +10,7 @@ use trace::rows::{Evidence, StepKind, StepRow};
 use super::draft::{Cause, Draft, Graph};
 use super::index::{Index, sender};
 use super::pieces::Pieces;
+use super::turns::{Taken, Timeline, timelines};
 use crate::capture::sense::MAX_COUNT;
 use crate::compact::Message;
 use crate::joined::Joined;
@@ -54,6 +55,16 @@ impl Curve {
         self.read_wait_ns > self.work_ns
     }
 
+    /// The data before the end of each piece of a message of block data.
+    pub fn ends_of_pieces(&self, graph: &Graph, pieces: &Pieces, message: &Message) -> Vec<u64> {
+        let begin = self.steps.first().map_or(0, |first| first.0);
+        let end = |piece: Draft| {
+            let wire = pieces.offset(piece).saturating_sub(message.offset).saturating_add(graph.bytes(piece));
+            begin.saturating_add(share(message.app_bytes, wire, message.bytes))
+        };
+        pieces.all(message.message).map(end).collect()
+    }
+
     /// Nanoseconds of work on what each piece of a message of block data carries.
     pub fn of_pieces(&self, graph: &Graph, pieces: &Pieces, message: &Message) -> Vec<u64> {
         let begin = self.steps.first().map_or(0, |first| first.0);
@@ -89,6 +100,8 @@ fn share(ns: u64, part: u64, whole: u64) -> u64 {
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     curves: HashMap<(MessageId, u8), Curve>,
+    /// Of messages that a thread reads and writes by turns.
+    timelines: HashMap<MessageId, Timeline>,
     /// Thread that made a message's data.
     makers: HashMap<MessageId, (ProcessId, u64)>,
 }
@@ -96,7 +109,7 @@ pub struct Measured {
 impl Measured {
     /// Of all steps.
     pub fn new(joined: &Joined) -> Self {
-        let mut measured = Self::default();
+        let mut measured = Self { timelines: timelines(&joined.steps), ..Self::default() };
         for rows in joined.steps.chunk_by(|a, b| (a.message, a.kind) == (b.message, b.kind)) {
             let first = &rows[0];
             measured.curves.insert((first.message, first.kind as u8), Curve::of(rows.iter()));
@@ -107,9 +120,36 @@ impl Measured {
         measured
     }
 
+    /// Until when which bytes of a message were taken, or made, by a thread that reads and writes by turns; `None` = by another, or nobody told.
+    pub fn timeline(&self, message: MessageId) -> Option<&Timeline> {
+        self.timelines.get(&message)
+    }
+
     /// How a message's data was made, or taken; `None` = nobody told.
     pub fn curve(&self, message: MessageId, kind: StepKind) -> Option<&Curve> {
         self.curves.get(&(message, kind as u8))
+    }
+}
+
+/// When the pieces of a block but the first had been made.
+#[derive(Clone, Debug, Default)]
+pub struct Made {
+    /// The marks, by piece.
+    marks: HashMap<Draft, Draft>,
+    /// Whether a thread made them that reads by turns, so that each mark is when its data was really made, and not only when it can have been.
+    by_turns: bool,
+}
+
+impl Made {
+    /// When a piece had been made.
+    pub fn mark(&self, piece: Draft) -> Option<Draft> {
+        self.marks.get(&piece).copied()
+    }
+
+    /// Whether a piece lay ready for most of the time since the one before: then what made it did not keep it.
+    pub fn lay_ready(&self, graph: &Graph, piece: Draft, since_last: u64) -> bool {
+        let ready = self.mark(piece).map_or(0, |mark| graph.happened(piece).saturating_sub(graph.happened(mark)));
+        self.by_turns && ready.saturating_mul(2) > since_last
     }
 }
 
@@ -118,9 +158,16 @@ impl Measured {
 pub struct Writers {
     /// When each thread had made the last part of its last block.
     last: HashMap<(ProcessId, u64), Draft>,
+    /// What threads that also read had taken.
+    taken: Taken,
 }
 
 impl Writers {
+    /// Writers, of which some have `taken` what they write.
+    pub fn new(taken: Taken) -> Self {
+        Self { taken, ..Self::default() }
+    }
+
     /// Adds the marks of a block's production, one a piece but the first: when what the piece carries had been made. `None` where
     /// its JVM told nothing of it.
     pub fn produce(
@@ -130,7 +177,7 @@ impl Writers {
         (pieces, graph): (&Pieces, &mut Graph),
         measured: &Measured,
         message: &Message,
-    ) -> Option<HashMap<Draft, Draft>> {
+    ) -> Option<Made> {
         let curve = measured.curve(message.message, StepKind::Produce)?;
         let maker = measured.makers.get(&message.message).copied()?;
         let all: Vec<Draft> = pieces.all(message.message).collect();
@@ -141,19 +188,29 @@ impl Writers {
         let acks = Acks::new(index, pieces, graph, message);
         let before = self.last.get(&maker).copied().filter(|made| graph.happened(*made) <= message.sent_ns);
         let mut before = before.or_else(|| asked(joined, index, pieces, graph, message)).unwrap_or(all[0]);
-        let mut marks = HashMap::default();
+        let timeline = measured.timeline(message.message);
+        let mut made_when = Made { by_turns: timeline.is_some(), ..Made::default() };
         for pair in all.windows(2) {
             let (from, to) = (end(graph, pair[0]), end(graph, pair[1]));
             let mut causes = vec![Cause::sent(before, Evidence::Stream)];
             let room = acks.until(from.saturating_sub(QUEUE_BYTES));
-            let room = room.filter(|ack| graph.arrived(*ack) <= graph.happened(pair[1]));
+            let made = timeline.map_or(u64::MAX, |timeline| timeline.at(to)).min(graph.happened(pair[1]));
+            let room = room.filter(|ack| graph.arrived(*ack) <= made);
             causes.extend(room.map(|ack| Cause::delivered(ack, Evidence::Exchange)));
-            let mark = graph.work("block.produced", pair[1], &causes, curve.work(from, to));
-            marks.insert(pair[1], mark);
+            let mark = if timeline.is_some() {
+                let (taken, next) = self.taken.around(graph, maker, made);
+                causes.extend(taken.map(|taken| Cause::sent(taken, Evidence::Stream)));
+                let mark = graph.work_by("block.produced", pair[1], &causes, curve.work(from, to), made);
+                next.map(|next| graph.wait(next, Cause::sent(mark, Evidence::Stream)));
+                mark
+            } else {
+                graph.work("block.produced", pair[1], &causes, curve.work(from, to))
+            };
+            made_when.marks.insert(pair[1], mark);
             before = mark;
         }
         self.last.insert(maker, before);
-        Some(marks)
+        Some(made_when)
     }
 }
 

@@ -22,6 +22,7 @@ mod slots;
 mod tasks;
 mod threads;
 mod timers;
+mod turns;
 mod yarn;
 
 use std::borrow::Cow;
@@ -131,7 +132,7 @@ pub fn find(joined: &Joined, streams: Cow<'_, [[PackedStream; 2]]>) -> Result<Ca
     drop(streams);
     let pieces = pieces?;
     let timers = Timers::find(joined, &index, &pieces, &mut graph);
-    let consumed = hidden::consume(joined, &index, &pieces, &measured, &mut graph);
+    let (consumed, taken) = hidden::consume(joined, &index, &pieces, &measured, &mut graph);
     let threads = Threads::new(joined, &index, &pieces, &timers, &graph, &consumed);
     let mut inference = CauseInference {
         joined,
@@ -141,7 +142,7 @@ pub fn find(joined: &Joined, streams: Cow<'_, [[PackedStream; 2]]>) -> Result<Ca
         threads,
         production: Production::default(),
         measured: &measured,
-        writers: Writers::default(),
+        writers: Writers::new(taken),
         received: HashMap::default(),
         ends: ProcessEnds::new(joined),
         graph: &mut graph,

@@ -137,7 +137,9 @@ pub(crate) fn links(hosts: &[HostCapture], traffic: Traffic) -> Links {
         let windows = loads(&parts);
         let most = windows.values().map(Load::bytes).max();
         let even = windows.values().filter(|load| load.is_even()).map(Load::bytes);
-        let plateau = most.and_then(|most| plateau(even, most, BURST_BYTES));
+        // A host's own packets are up to 64 KiB long, and all of one counts where it begins.
+        let burst = if matches!(link, DirectedLink::Up(_)) { 2 * BURST_BYTES } else { BURST_BYTES };
+        let plateau = most.and_then(|most| plateau(even, most, burst));
         (link, carried_for_long(&windows), plateau.map(|plateau| Filled { plateau, windows }))
     });
     for (link, bps, full) in reckoned.collect::<Vec<_>>() {

@@ -4,7 +4,8 @@ use crate::scenario::{Inferred, MS, Scenario};
 use merger::causality::check::verify;
 use merger::joined::Segment;
 use merger::network::FullTimes;
-use trace::rows::{Evidence, MessageKind, On, StepKind};
+use trace::ids::ProcessId;
+use trace::rows::{EventRow, Evidence, MessageKind, On, StepKind};
 
 const PACKET: u32 = 65_536;
 const PACKETS: u64 = 100;
@@ -34,6 +35,17 @@ fn stated(made: Option<u64>, received: Option<u64>) -> Write {
 
 /// The same, where a packet is seen on its way for the last `seen` of what the link takes, and the link is full at some times.
 fn over(seen: u64, full_uplink: FullTimes, made: Option<u64>, received: Option<u64>) -> Write {
+    written(seen, full_uplink, made, received, |_, _, _| ())
+}
+
+/// The same, with more that is told of the writer, its DataNode and when packets leave.
+fn written(
+    seen: u64,
+    full_uplink: FullTimes,
+    made: Option<u64>,
+    received: Option<u64>,
+    more: impl FnOnce(&mut Scenario, [ProcessId; 2], (usize, &dyn Fn(u64) -> u64)),
+) -> Write {
     let mut s = Scenario::default();
     s.joined.full_uplinks = vec![full_uplink, FullTimes::default()];
     let (w1, w2) = (s.host("w1"), s.host("w2"));
@@ -93,7 +105,57 @@ fn over(seen: u64, full_uplink: FullTimes, made: Option<u64>, received: Option<u
     if let Some(received) = received {
         s.steps(data[0], nodes[0], StepKind::Receive, step, 16 * received);
     }
+    more(&mut s, [task, nodes[0]], (data[0], &leaves));
     Write { inferred: s.build(), request, response, data, acks }
+}
+
+/// The writer copies: it reads what it writes from its own host, by turns with writing. Its copying takes an eighth of `MADE` a packet; what is read is
+/// numbered.
+fn copied() -> (Write, usize) {
+    let mut read = 0;
+    let write = written(ON_LINK, FullTimes::default(), Some(0), None, |s, [task, node], (data, leaves)| {
+        // A packet is read by turns with writing it: half of `MADE` before it leaves.
+        let taken = |packet: u64| leaves(packet) - MADE / 2;
+        let line = s.connect(task, node, "data-transfer");
+        let parts: Vec<Segment> = (0..PACKETS)
+            .map(|packet| {
+                let sent_ns = taken(packet.saturating_sub(10)) + 1_000 * packet;
+                Segment { bytes: PACKET, sent_ns, delivered_ns: sent_ns, ..Segment::default() }
+            })
+            .collect();
+        read = s.stream(line, false, MessageKind::BlockData, "read", 0, &parts);
+        s.steps(read, task, StepKind::Consume, 16 * u64::from(PACKET), 16 * MADE / 8);
+        for (step, of) in s.steps.iter_mut().filter(|(_, of)| *of == read || *of == data) {
+            let first = step.first_byte / u64::from(PACKET);
+            let time = |packet: u64| if *of == read { taken(packet) } else { leaves(packet) };
+            let last = (first + 15).min(PACKETS - 1);
+            (step.begin_ns, step.end_ns) = (first.checked_sub(1).map_or(time(0) - MADE / 4, time), time(last));
+        }
+    });
+    (write, read)
+}
+
+#[test]
+fn a_copy_writes_what_it_has_read_and_reads_on_when_it_has_written() {
+    let (write, read) = copied();
+    let Write { inferred, .. } = &write;
+    let report = verify(&inferred.causal.events, &inferred.causal.dependencies);
+    assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
+    let of = |name: &str| -> Vec<_> { inferred.causal.events.iter().filter(|event| event.name == name).collect() };
+    let (consumed, produced) = (of("block.consumed"), of("block.produced"));
+    assert_eq!((consumed.len() as u64, produced.len() as u64), (PACKETS, PACKETS - 1));
+    let waits = |event: &EventRow, on: &[&EventRow]| {
+        let ids: Vec<_> = on.iter().map(|event| event.event).collect();
+        inferred.causes(event.event).iter().any(|row| ids.contains(&row.on_event))
+    };
+    assert!(produced.iter().all(|made| waits(made, &consumed)), "what is written had been read");
+    let held_up = consumed.iter().filter(|taken| waits(taken, &produced)).count() as u64;
+    assert!(held_up >= PACKETS * 4 / 5, "what is read next waits until that is written: {held_up}");
+    // The network held the writer up, and so the reader, and so who sends to it: none of them works or thinks meanwhile.
+    let works: u64 = consumed.iter().chain(&produced).map(|event| event.delay_ns).sum();
+    assert!(works <= PACKETS.next_multiple_of(16) * MADE / 8, "{works}");
+    let thinks: u64 = inferred.pieces(read)[1..].iter().map(|piece| piece.delay_ns).sum();
+    assert!(thinks <= PACKETS * ON_LINK / 20, "{thinks}");
 }
 
 #[test]

@@ -40,7 +40,8 @@ row! {
         begin_ns: u64,
         /// End.
         end_ns: u64,
-        /// Work: what of the time was not waiting. Waiting for a processor counts as work.
+        /// Work: what of the time was not waiting. Waiting for a processor counts as work. Of a thread that reads and writes by turns it is that of
+        /// reading, without what the thread waited for room; that of writing is what is left.
         work_ns: u64,
         /// Waited for bytes.
         read_wait_ns: u64,
