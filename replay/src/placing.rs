@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -14,6 +13,7 @@ use netsim::topology::{HostPlace, TopologyConfig};
 use program::Placement;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use trace::folder::open_named;
 
 /// Bytes of a file that says where hosts are, at most.
 const MAX_BYTES: u64 = 16 << 20;
@@ -167,7 +167,7 @@ fn racks(fabric: &FabricConfig, hosts: &[HostPlace]) -> Vec<String> {
 fn of_file(path: &Path, hosts: &[HostPlace], places: u32) -> Result<Vec<u32>, PlacingError> {
     let read = |reason| PlacingError::Read { path: path.into(), reason };
     let mut text = String::new();
-    File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text)).map_err(read)?;
+    open_named(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text)).map_err(read)?;
     if text.len() as u64 > MAX_BYTES {
         return Err(read(io::Error::other("longer than 16 MiB")));
     }

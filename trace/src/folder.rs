@@ -135,6 +135,14 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     regular(openat(CWD, path, FILE, Mode::empty()))
 }
 
+/// Opens a regular file that a person named: links to it are followed. Waits for nobody who would write into a FIFO.
+///
+/// # Errors
+/// If it is anything else, or cannot be read.
+pub fn open_named(path: &Path) -> io::Result<File> {
+    regular(openat(CWD, path, FILE.difference(OFlags::NOFOLLOW), Mode::empty()))
+}
+
 fn regular(opened: Result<OwnedFd, Errno>) -> io::Result<File> {
     let file = match opened {
         Ok(fd) => File::from(fd),

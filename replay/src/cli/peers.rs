@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use anyhow::{Error, bail};
 use clap::Args;
 use comfy_table::Cell;
-use netsim::traffic::RunOptions;
+use netsim::traffic::{RunOptions, TrafficConfig};
 use rayon::prelude::*;
 use replay::experiment::{Experiment, Override};
 use replay::peers::{self, Figures, MIN_SEEDS, PEERS, Row, RowOutcome, Verdict};
@@ -98,7 +98,9 @@ fn run(path: &Path, figures: &Figures, args: &PeersArgs) -> Result<Vec<RowOutcom
             runs.extend(TrafficSummary::new(&seeded, &[run]));
         }
         done.inc(1);
-        let outcome = RowOutcome::new(row, &runs);
+        let stops = |traffic: &&TrafficConfig| traffic.injection_queue.is_some() || traffic.network_limit.is_some();
+        let wanted = experiment.traffic.as_ref().filter(stops).and_then(|traffic| traffic.load);
+        let outcome = RowOutcome::new(row, &runs, wanted);
         outcome.ok_or_else(|| Error::msg(format!("{}: {}: nothing was measured", path.display(), row.label)))
     };
     let rows = figures.rows.par_iter().zip(&experiments).map(of_row).collect();

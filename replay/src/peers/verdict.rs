@@ -61,10 +61,12 @@ pub struct RowOutcome {
 }
 
 impl RowOutcome {
-    /// Puts the runs of all seeds beside the row. `None` if a run measured nothing.
+    /// Puts the runs of all seeds beside the row; `wanted` is the load that sources would offer if they did not stop, where they do. `None`
+    /// if a run measured nothing.
     #[must_use]
-    pub fn new(row: &Row, runs: &[TrafficSummary]) -> Option<Self> {
+    pub fn new(row: &Row, runs: &[TrafficSummary], wanted: Option<f64>) -> Option<Self> {
         let offered = mean(&runs.iter().map(|run| run.offered_load).collect::<Option<Vec<_>>>()?);
+        let offered = offered.max(wanted.unwrap_or(0.0));
         let peer_carries = row.values[0].is_none_or(|(accepted, _)| accepted >= CARRIED * offered);
         let saturated_here = runs.iter().filter(|run| run.saturated).count() * 2 > runs.len();
         let saturated = saturated_here || !peer_carries;

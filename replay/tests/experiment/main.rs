@@ -3,6 +3,7 @@
 
 mod all_networks;
 mod at_terminal;
+mod bench_cases;
 mod causal_errors;
 mod causal_garbage;
 mod causal_times;

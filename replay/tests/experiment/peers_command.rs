@@ -141,6 +141,8 @@ fn built_in_presets_agree_with_a_row_of_their_peers() {
         ("peers/caminos-input-output", ""),
         ("peers/booksim2", "traffic.load,accepted,latency\n0.3,.3004,41.3\n"),
         ("peers/insee", "traffic.load,accepted,latency,apart\n0.3,.2999,33.6,2\n"),
+        // Sources that stop offer no more than is carried, and are saturated all the same.
+        ("peers/insee", "traffic.load,accepted,latency\n1.0,.5900,1\n"),
         ("peers/omni-path", "traffic.load,accepted\n1.0,.72\n"),
     ] {
         let own = PEERS.iter().find(|built_in| built_in.name == peer).unwrap().figures;

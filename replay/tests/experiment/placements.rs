@@ -1,10 +1,16 @@
 //! Hosts of a job at other places of the network.
 
-use super::common::map_reduce;
-use replay::experiment::Experiment;
+use super::common::{MS, TraceBuilder, map_reduce};
+use replay::experiment::{Experiment, Override};
 use replay::placing::JobPlacement;
 use replay::run::run_experiment;
-use trace::rows::Trace;
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+use trace::ids::EventId;
+use trace::rows::{On, Trace};
 
 const HOSTS: [&str; 5] = ["m1", "w1", "w2", "w3", "w4"];
 /// Two switches with eight hosts each, and one above them.
@@ -82,5 +88,83 @@ fn a_placement_is_written_as_it_is_read() {
         assert_eq!(text.parse::<JobPlacement>().unwrap().to_string(), text);
         let written = experiment(&format!("placement = \"{text}\""), LEAVES).to_toml().unwrap();
         assert!(written.contains(&format!("placement = \"{text}\"")), "{written}");
+    }
+}
+
+/// Hosts w1 and w3 stand in one rack, w2 and w4 in the other; w1 sends to w2.
+fn message_between_racks() -> Trace {
+    let mut builder = TraceBuilder::new(&["w1", "w2", "w3", "w4"]);
+    let connection = builder.connection(0, 1);
+    let sent = builder.send(connection, true, 50_000, 10 * MS, 20 * MS);
+    builder.after(sent, EventId(0), On::Delivered);
+    let finish = builder.mark("job.finish", 0, 100 * MS);
+    builder.after(finish, sent, On::Delivered);
+    builder.build()
+}
+
+/// The job's time, packets within racks, and those by `way` between them.
+fn by_ways(name: &str, placement: &str, way: &str) -> (f64, u64, u64) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments").join(name);
+    let changes: Vec<Override> = match placement {
+        "" => Vec::new(),
+        policy => vec![format!("workload.placement={policy}").parse().unwrap()],
+    };
+    let experiment = Experiment::read(&path, &changes).unwrap();
+    let summary = run_experiment(&experiment, &message_between_racks(), |_| ()).unwrap().detail.summary;
+    (summary.job_time_s, summary.counters["packets within racks"], summary.counters[way])
+}
+
+#[test]
+fn over_circuits_hosts_change_their_racks_with_their_places() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("places.txt");
+    let file = format!("file:{}", path.display());
+    for (name, way) in [
+        ("lightness-ops.toml", "packets by OPS"),
+        ("lightness-ocs.toml", "packets by circuit"),
+        ("lightness-mixed.toml", "packets by OPS"),
+        ("rotor.toml", "packets over circuits"),
+        ("circuits-solstice.toml", "packets over circuits"),
+    ] {
+        let usual = by_ways(name, "", way);
+        assert!(usual.1 == 0 && usual.2 > 0, "{name}: {usual:?}");
+        // Rack by rack: w1 and w2 are the first two.
+        let together = by_ways(name, "consecutive", way);
+        assert!(together.1 > 0 && together.2 == 0 && together.0 < usual.0, "{name}: {together:?} beside {usual:?}");
+        // Both in the other rack; one in each.
+        assert_eq!(by_ways(name, "shift:2", way), together, "{name}");
+        assert_eq!(by_ways(name, "shift:1", way).1, 0, "{name}");
+        assert_eq!(by_ways(name, "shuffle:2", way).1, 0, "{name}");
+        std::fs::write(&path, "w1 0\nw3 1\nw2 2\nw4 3\n").unwrap();
+        assert_eq!(by_ways(name, &file, way), usual, "{name}: as they stand");
+    }
+}
+
+/// Whoever made a pipe of the name would have the simulator wait.
+#[test]
+fn only_a_regular_file_says_where_hosts_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pipe, large, link) = ["pipe", "large", "link"].map(|name| folder.path().join(name)).into();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::fs::File::create(&large).unwrap().set_len((16 << 20) + 1).unwrap();
+    std::os::unix::fs::symlink(&pipe, &link).unwrap();
+    let (sender, errors) = mpsc::channel();
+    for (path, expected) in [
+        (pipe, "only regular files are read"),
+        (link, "only regular files are read"),
+        (folder.path().to_owned(), "only regular files are read"),
+        ("/dev/zero".into(), "only regular files are read"),
+        (large, "longer than 16 MiB"),
+    ] {
+        let sender = sender.clone();
+        let placement = format!("placement = \"file:{}\"", path.display());
+        thread::spawn(move || {
+            let error = run_experiment(&experiment(&placement, LEAVES), &map_reduce(&HOSTS, 1, 1), |_| ()).unwrap_err();
+            sender.send((error.to_string(), expected)).unwrap();
+        });
+    }
+    for _ in 0..5 {
+        let (error, expected) = errors.recv_timeout(Duration::from_secs(30)).unwrap();
+        assert!(error.contains("workload.placement") && error.contains(expected), "{error}");
     }
 }

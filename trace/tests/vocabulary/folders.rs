@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use trace::files::{FREE_EXPANSION_BYTES, json_lines, lines, open, read_whole};
-use trace::folder::{Folder, Kind, open_regular};
+use trace::folder::{Folder, Kind, open_named, open_regular};
 use trace::socket::SocketRecord;
 
 fn make_fifo(path: &Path) {
@@ -36,6 +36,11 @@ fn only_regular_files_and_real_folders_are_opened() {
         let error = folder.file(name).unwrap_err().to_string();
         assert!(error.contains("only regular files are read"), "{name}: {error}");
         assert!(open_regular(&at(name)).is_err());
+    }
+    // Who names a file may name a link to it.
+    assert!(open_named(&at("link")).is_ok() && open_named(&at("file")).is_ok());
+    for name in ["fifo", "folder", "folder-link", "gone"] {
+        assert!(open_named(&at(name)).is_err(), "{name}");
     }
     for name in ["file", "link", "folder-link", "fifo", "gone"] {
         assert!(folder.folder(name).is_err(), "{name}");

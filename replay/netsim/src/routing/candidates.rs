@@ -55,8 +55,32 @@ pub enum Pick {
     MostRoom,
     /// The one with most; of several the first.
     FirstOfMost,
+    /// As `MostRoom`, by flits.
+    MostFlits,
+    /// As `FirstOfMost`, by flits.
+    FirstOfMostFlits,
     /// Any, drawn evenly.
     Drawn,
+}
+
+impl Pick {
+    /// Whether lanes are compared.
+    #[must_use]
+    pub const fn compares(self) -> bool {
+        !matches!(self, Self::Drawn)
+    }
+
+    /// Whether that is by flits that have come and not gone, in place of credits.
+    #[must_use]
+    pub const fn by_flits(self) -> bool {
+        matches!(self, Self::MostFlits | Self::FirstOfMostFlits)
+    }
+
+    /// Whether of several with as much room the first is taken.
+    #[must_use]
+    pub const fn takes_first(self) -> bool {
+        matches!(self, Self::FirstOfMost | Self::FirstOfMostFlits)
+    }
 }
 
 /// The credits that a packet must find.

@@ -1,6 +1,6 @@
 //! The `routing` key.
 
-use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Directions, Equals, Order, Ties};
+use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Directions, Equals, Order, RoomUnit, Ties};
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -161,7 +161,9 @@ impl RoutingConfig {
                 let equals = (bubble.equals != Equals::Draw).then(|| choice("equals", bubble.equals.name()));
                 let all = bubble.directions == Directions::All;
                 let directions = (!all).then(|| choice("directions", bubble.directions.name()));
-                let more = at.into_iter().chain(equals).chain(directions).chain(ties).chain(vcs(&bubble.vcs));
+                let room = (bubble.room != RoomUnit::Credits).then(|| choice("room", bubble.room.name()));
+                let picks = equals.into_iter().chain(room).chain(directions);
+                let more = at.into_iter().chain(picks).chain(ties).chain(vcs(&bubble.vcs));
                 [choice("bubble", bubble.mode.name())].into_iter().chain(more).collect()
             }
             _ => Vec::new(),
@@ -174,7 +176,7 @@ impl RoutingConfig {
             (TABLE, &[][..]),
             ("dor", &[]),
             ("dally", &["order", "ties", "vcs"]),
-            ("bubble", &["bubble_at", "equals", "directions", "ties", "vcs"]),
+            ("bubble", &["bubble_at", "equals", "room", "directions", "ties", "vcs"]),
             ("adaptive", &["vcs"]),
         ]
         .into_iter()
@@ -220,12 +222,15 @@ impl RoutingConfig {
                 let bubble_at = at.map_err(|names| wrong("bubble_at", names))?;
                 let equals = named("equals").map_or(Ok(Equals::Draw), Equals::named);
                 let equals = equals.map_err(|names| wrong("equals", names))?;
-                if mode != BubbleMode::Shortest && keys.contains_key("equals") {
-                    return Err(wrong("equals", "it with bubble = \"shortest\" only, which compares room".to_owned()));
+                let room = named("room").map_or(Ok(RoomUnit::Credits), RoomUnit::named);
+                let room = room.map_err(|names| wrong("room", names))?;
+                let compared = ["equals", "room"].into_iter().find(|key| keys.contains_key(*key));
+                if let Some(key) = compared.filter(|_| mode != BubbleMode::Shortest) {
+                    return Err(wrong(key, "it with bubble = \"shortest\" only, which compares room".to_owned()));
                 }
                 let directions = named("directions").map_or(Ok(Directions::All), Directions::named);
                 let directions = directions.map_err(|names| wrong("directions", names))?;
-                let bubble = BubbleConfig { mode, bubble_at, equals, directions, ties: ties()?, vcs: None };
+                let bubble = BubbleConfig { mode, bubble_at, equals, room, directions, ties: ties()?, vcs: None };
                 Ok(Self::BubbleVls(BubbleConfig { vcs: vcs(bubble.least())?, ..bubble }))
             }
             _ if text == LINK_AND_VL => Ok(Self::AdaptiveVls(vcs(1)?)),

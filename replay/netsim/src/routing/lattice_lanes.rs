@@ -3,7 +3,7 @@
 
 use super::candidates::{BusyPolicy, Candidates, CreditRequirement, Hop, Lane, Pick, Ranks};
 use super::lattice::{LatticeWays, Way};
-use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Directions, Equals, Order, Ties};
+use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Directions, Equals, Order, RoomUnit, Ties};
 use super::{RoutingConfig, RoutingError};
 use crate::topology::{LinkId, NodeId, Topology};
 
@@ -67,6 +67,14 @@ impl LatticeHops {
     /// Whether packets go on from a router as they do from any other one to a destination that lies in the same direction.
     pub(super) fn is_uniform(&self) -> bool {
         self.ways.ties == Ties::Draw && matches!(self.lanes, Lanes::BubbleVls(_)) && self.ways.is_uniform()
+    }
+
+    /// Whether packets compare lanes by flits.
+    pub(super) const fn compares_flits(&self) -> bool {
+        match self.lanes {
+            Lanes::BubbleVls(bubble) => bubble.compares_flits(),
+            Lanes::Dateline | Lanes::Bubble | Lanes::Dally(_) => false,
+        }
     }
 
     /// Whether packets have several lanes to choose from, or commit themselves to room.
@@ -196,9 +204,11 @@ impl LatticeHops {
                         );
                     }
                     BubbleMode::Shortest => {
-                        let pick = match bubble.equals {
-                            Equals::Draw => Pick::MostRoom,
-                            Equals::First => Pick::FirstOfMost,
+                        let pick = match (bubble.room, bubble.equals) {
+                            (RoomUnit::Credits, Equals::Draw) => Pick::MostRoom,
+                            (RoomUnit::Credits, Equals::First) => Pick::FirstOfMost,
+                            (RoomUnit::Flits, Equals::Draw) => Pick::MostFlits,
+                            (RoomUnit::Flits, Equals::First) => Pick::FirstOfMostFlits,
                         };
                         ranks.push(
                             self.adaptive(hop, nearer, 1, |_, _| true),

@@ -43,4 +43,4 @@ pub use error::RoutingError;
 pub use router::Router;
 pub use routes::Routes;
 pub use survey::Survey;
-pub use vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Directions, Equals, Order, Ties};
+pub use vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Directions, Equals, Order, RoomUnit, Ties};

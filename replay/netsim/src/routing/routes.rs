@@ -272,6 +272,12 @@ impl Routes {
         }
     }
 
+    /// Whether packets compare lanes by the flits that have come and not gone.
+    #[must_use]
+    pub fn compares_flits(&self) -> bool {
+        matches!(&self.next_hops, NextHops::Lattice(lattice) if lattice.compares_flits())
+    }
+
     /// Whether what a packet takes depends on the credits that are free.
     #[must_use]
     pub fn chooses_by_room(&self) -> bool {

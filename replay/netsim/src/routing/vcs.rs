@@ -106,6 +106,16 @@ choices! {
 }
 
 choices! {
+    /// In what the room of lanes is compared.
+    RoomUnit {
+        /// In credits that are free and that no packet has in mind.
+        Credits = "credits",
+        /// In flits, which take room once they have left this router and none once they have left the next one (INSEE's program).
+        Flits = "flits",
+    }
+}
+
+choices! {
     /// In which directions packets are offered adaptive lanes.
     Directions {
         /// In all that lead nearer: half-way round a ring in both.
@@ -137,6 +147,8 @@ pub struct BubbleConfig {
     pub bubble_at: BubbleAt,
     /// Of `shortest`. Default: `draw`.
     pub equals: Equals,
+    /// Of `shortest`. Default: `credits`.
+    pub room: RoomUnit,
     /// Of all modes but `oblivious`. Default: `all`.
     pub directions: Directions,
     /// Default: `draw`.
@@ -153,6 +165,11 @@ impl DallyConfig {
 }
 
 impl BubbleConfig {
+    /// Whether lanes are compared by flits.
+    pub(crate) const fn compares_flits(self) -> bool {
+        matches!((self.mode, self.room), (BubbleMode::Shortest, RoomUnit::Flits))
+    }
+
     /// Classes of virtual lanes that it needs.
     pub(super) const fn least(self) -> u8 {
         if matches!(self.mode, BubbleMode::Oblivious) { 1 } else { 2 }

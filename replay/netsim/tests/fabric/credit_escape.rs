@@ -35,7 +35,7 @@ fn a_network_that_is_full_of_worms_drains() {
 }
 
 /// The routings of lattices, with as many virtual lanes as they are given here.
-const ROUTINGS: [(&str, u8); 15] = [
+const ROUTINGS: [(&str, u8); 16] = [
     ("{ dally = \"trc\" }", 2),
     ("{ dally = \"basic\" }", 2),
     ("{ dally = \"basic\", order = \"dir\" }", 2),
@@ -48,6 +48,7 @@ const ROUTINGS: [(&str, u8); 15] = [
     ("{ bubble = \"random\" }", 2),
     ("{ bubble = \"random\", bubble_at = \"here\" }", 3),
     ("{ bubble = \"shortest\" }", 2),
+    ("{ bubble = \"shortest\", bubble_at = \"here\", room = \"flits\" }", 2),
     ("{ bubble = \"smart\" }", 2),
     ("{ bubble = \"smart\", bubble_at = \"here\" }", 2),
     ("{ dor = \"draw\" }", 2),
@@ -65,8 +66,11 @@ fn lattices_that_are_full_of_worms_drain_by_every_routing() {
     ] {
         for (routing, vls) in ROUTINGS {
             let credits = if routing.contains("bubble") { 32 } else { 16 };
-            let keys =
-                format!("routing = {routing}\nvls = {vls}\nmtu = \"1KiB\"\nheaders = \"0B\"\ncredits = {credits}\n");
+            // Heads that wait for a lane which another one has.
+            let lanes = if routing.contains("flits") { "exclusive" } else { "shared" };
+            let keys = format!(
+                "routing = {routing}\nvls = {vls}\nmtu = \"1KiB\"\nheaders = \"0B\"\ncredits = {credits}\nlane_allocation = \"{lanes}\"\n"
+            );
             let mut fabric = credit(&format!("{keys}[topology]\n{topology}"), &[]);
             let hosts = netsim::network::Simulation::hosts(&fabric);
             let mut sent = 0;

@@ -1,8 +1,8 @@
 //! The fabric `credit` beside its slow model: every packet of random small networks at the same picosecond.
 
 use crate::exactness::networks::{
-    allocated_networks, arbitrated_networks, credit_networks, exclusive_networks, injected_networks, lattice_networks,
-    minimal_networks, shared_networks, spread_networks, transit_networks,
+    allocated_networks, arbitrated_networks, credit_networks, exclusive_networks, flit_networks, injected_networks,
+    lattice_networks, minimal_networks, shared_networks, spread_networks, transit_networks,
 };
 use crate::exactness::{Case, difference, drive, networks_config, run};
 use crate::flit_model::credit::play;
@@ -118,6 +118,15 @@ proptest! {
 
     #[test]
     fn every_packet_leaves_and_arrives_when_the_slow_model_says_from_hosts_with_several_queues(case in injected_networks()) {
+        all_arrive_as_the_slow_model_says(&case)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(networks_config(2_000, "tests/regressions/fabric_exactness_flits.txt"))]
+
+    #[test]
+    fn every_packet_leaves_and_arrives_when_the_slow_model_says_with_lanes_and_queues_compared_by_flits(case in flit_networks()) {
         all_arrive_as_the_slow_model_says(&case)?;
     }
 }

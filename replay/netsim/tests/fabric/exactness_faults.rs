@@ -2,8 +2,8 @@
 //! differs from it.
 
 use crate::exactness::networks::{
-    allocated_networks, arbitrated_networks, credit_networks, exclusive_networks, injected_networks, lattice_networks,
-    minimal_networks, shared_networks, stored_networks, transit_networks,
+    allocated_networks, arbitrated_networks, credit_networks, exclusive_networks, flit_networks, injected_networks,
+    lattice_networks, minimal_networks, shared_networks, stored_networks, transit_networks,
 };
 use crate::exactness::{Case, drive, found};
 use crate::flit_model::fault::Fault;
@@ -160,6 +160,24 @@ fn mistakes_with_several_queues_of_hosts_are_found() {
         &injected_networks(),
         CASES,
         &[Fault::LeavingPacketCounts, Fault::QueuesFromFirst, Fault::ShortestInPackets, Fault::WayOfPacket],
+        with_credits,
+        with_mistake,
+    );
+    assert_all(&found);
+}
+
+#[test]
+fn mistakes_with_flits_that_come_and_go_are_found() {
+    let found = found(
+        &flit_networks(),
+        CASES,
+        &[
+            Fault::SwitchForgotten,
+            Fault::FlitsOnLinkForgotten,
+            Fault::FlitsComeAtOnce,
+            Fault::FlitsGoWithPacket,
+            Fault::HeldLanesByCredits,
+        ],
         with_credits,
         with_mistake,
     );

@@ -6,7 +6,7 @@ use netsim::topology::{LinkId, NodeId, Topology};
 use proptest::prelude::*;
 
 /// All modes, those of the bubble router with three classes where they have adaptive ones.
-const MODES: [&str; 16] = [
+const MODES: [&str; 17] = [
     "{ dor = \"draw\" }",
     "{ dor = \"destination\" }",
     "{ dally = \"trc\" }",
@@ -22,6 +22,7 @@ const MODES: [&str; 16] = [
     "{ bubble = \"random\", vcs = 3 }",
     "{ bubble = \"random\", vcs = 3, bubble_at = \"here\" }",
     "{ bubble = \"shortest\", vcs = 3 }",
+    "{ bubble = \"shortest\", vcs = 3, room = \"flits\", equals = \"first\" }",
     "{ bubble = \"smart\", vcs = 3 }",
 ];
 

@@ -132,6 +132,8 @@ fn each_mistake_of_a_routing_is_named() {
         ("shape = \"torus\"", "{ dally = \"trc\", bubble_at = \"here\" }", &["routing.bubble_at", "order, ties, vcs"]),
         ("shape = \"torus\"", "{ bubble = \"big\" }", &["routing.bubble = \"big\"", "oblivious", "smart"]),
         ("shape = \"torus\"", "{ bubble = \"smart\", bubble_at = \"there\" }", &["routing.bubble_at", "next", "here"]),
+        ("shape = \"torus\"", "{ bubble = \"smart\", room = \"flits\" }", &["routing.room", "shortest"]),
+        ("shape = \"torus\"", "{ bubble = \"shortest\", room = \"bytes\" }", &["routing.room", "credits", "flits"]),
         ("shape = \"torus\"", "{ bubble = \"smart\", ties = \"even\" }", &["routing.ties = \"even\"", "draw"]),
         ("shape = \"torus\"", "{ bubble = 3 }", &["bubble = 3", "{ bubble = \"MODE\" }"]),
         ("shape = \"torus\"", "{ dor = \"fair\" }", &["routing.dor = \"fair\"", "draw", "destination"]),

@@ -15,11 +15,18 @@ const MULTIPLE: &str = "consumption = \"multiple\"";
 const EXCLUSIVE: &str = "consumption = \"multiple\"\nlane_allocation = \"exclusive\"";
 
 /// What INSEE's program accepted.
-const ROWS: [(&str, &str, u8, &str, f64); 13] = [
+const ROWS: [(&str, &str, u8, &str, f64); 14] = [
     (TORUS, "{ bubble = \"oblivious\", bubble_at = \"here\" }", 1, MULTIPLE, 0.5431),
     (TORUS, "{ bubble = \"smart\", bubble_at = \"here\", directions = \"record\" }", 2, EXCLUSIVE, 0.7291),
     (TORUS, "{ bubble = \"smart\", bubble_at = \"here\", directions = \"record\" }", 3, EXCLUSIVE, 0.7140),
     (TORUS, "{ bubble = \"random\", bubble_at = \"here\", directions = \"record\" }", 3, EXCLUSIVE, 0.7126),
+    (
+        TORUS,
+        "{ bubble = \"shortest\", bubble_at = \"here\", directions = \"record\", equals = \"first\", room = \"flits\" }",
+        3,
+        EXCLUSIVE,
+        0.7063,
+    ),
     (TORUS, "{ dally = \"trc\" }", 2, MULTIPLE, 0.5816),
     (TORUS, "{ dally = \"basic\" }", 2, MULTIPLE, 0.5803),
     (TORUS, "{ dally = \"improved\" }", 2, EXCLUSIVE, 0.6750),
@@ -78,7 +85,9 @@ fn queues_of_hosts_and_congestion_control_come_to_what_insee_accepts_within_3_pe
         (dor, "single", 0.701),
         (dor_shortest.clone(), "multiple", 0.665),
         (dor_shortest, "single", 0.615),
-        (as_program("choice = \"shortest-profitable\", equals = \"first\""), "single", 0.613),
+        (as_program("choice = \"shortest-profitable\", equals = \"first\", length = \"switch\""), "single", 0.613),
+        // The mean of 20 seeds: with seed 13, of the table, INSEE comes to .7235, the most of all.
+        (as_program("choice = \"shortest-profitable\", equals = \"first\", length = \"switch\""), "multiple", 0.6868),
         (as_program("choice = \"longest-path\""), "single", 0.678),
         (queues("choice = \"shortest\""), "multiple", 0.658),
         (queues("choice = \"shortest\""), "single", 0.596),
@@ -139,6 +148,25 @@ fn keys_of_injection_that_do_not_fit_are_refused_by_name() {
         (
             format!("{smart}\ninjection = {{ queues = 4, choice = \"shortest\", record = \"anew\" }}"),
             ["injection.record", "by directions"],
+        ),
+        (
+            format!("{smart}\ninjection = {{ queues = 4, choice = \"dor\", length = \"switch\" }}"),
+            ["injection.length", "shortest-profitable"],
+        ),
+        (
+            format!(
+                "{smart}\ncredit_min_time = \"1ns\"\ninjection = {{ queues = 4, choice = \"shortest\", length = \"switch\" }}"
+            ),
+            ["injection.length", "credit_min_time"],
+        ),
+        (
+            "routing = { bubble = \"shortest\", room = \"flits\" }\nvls = 2\ncredit_min_time = \"1ns\"".to_owned(),
+            ["routing.room", "credit_min_time"],
+        ),
+        (
+            "routing = { bubble = \"shortest\", room = \"flits\" }\nvls = 2\nshared_buffers = { size = 200, exclusive = 50, max = 99 }"
+                .to_owned(),
+            ["routing.room", "shared_buffers"],
         ),
         (
             "routing = \"minimal-adaptive\"\nvls = 3\ninjection = { queues = 4, choice = \"dor\" }".to_owned(),

@@ -1,7 +1,7 @@
 //! What goes from one part of a network to another: packets, credits, and word of messages.
 
-use super::lanes::Return;
 use super::packet::Packet;
+use super::returns::Return;
 use crate::fabric::ids::LaneId;
 use crate::fabric::messages::Carried;
 use crate::network::Token;

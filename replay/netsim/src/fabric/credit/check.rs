@@ -2,8 +2,8 @@
 
 use super::arbiter::Tables;
 use super::config::{
-    Consumption, CreditConfig, InjectionChoice, InjectionDirection, InjectionEquals, InjectionRecord, LaneAllocation,
-    SharedBuffersConfig, VlWeight,
+    Consumption, CreditConfig, InjectionChoice, InjectionDirection, InjectionEquals, InjectionLength, InjectionRecord,
+    LaneAllocation, SharedBuffersConfig, VlWeight,
 };
 use super::link_timing::{FASTEST, LinkTiming, LinkTimings};
 use crate::fabric::FabricError;
@@ -154,6 +154,16 @@ impl CreditConfig {
         self.check_room(credits, routes.packets_of_room())?;
         routes.deadlock_freedom(topology)?;
         self.bases(routes.classes())?;
+        if routes.compares_flits() && self.shared_buffers.is_some() {
+            return Err(wrong(
+                "routing.room",
+                "\"flits\" beside shared_buffers",
+                "credits, or buffers of each lane's own",
+            ));
+        }
+        if routes.compares_flits() && self.credit_min_time > DurationPs::ZERO {
+            return Err(wrong("routing.room", "\"flits\" beside credit_min_time", "credits, or no credit_min_time"));
+        }
         self.check_lane_allocation(routes.commits_to_room())
     }
 
@@ -247,6 +257,16 @@ impl CreditConfig {
         }
         if injection.record != InjectionRecord::Packet && !choice.by_direction() {
             return Err(wrong("injection.record", "anew", "packet, or a choice by directions: any but \"shortest\""));
+        }
+        if injection.length != InjectionLength::Host
+            && matches!(choice, InjectionChoice::Dor | InjectionChoice::LongestPath)
+        {
+            let allowed =
+                "host, or a choice that compares queues: \"shortest\", \"shortest-profitable\" or \"dor-shortest\"";
+            return Err(wrong("injection.length", "switch", allowed));
+        }
+        if injection.length != InjectionLength::Host && self.credit_min_time > DurationPs::ZERO {
+            return Err(wrong("injection.length", "switch beside credit_min_time", "host, or no credit_min_time"));
         }
         if self.allocation.is_some() {
             return Err(wrong("injection", "queues beside an allocation".to_owned(), "none, or no allocation"));

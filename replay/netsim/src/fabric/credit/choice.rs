@@ -198,7 +198,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     pub(super) fn lane_for(&mut self, queue: LaneId, now: SimTime) -> (Option<Offered>, LaneBits) {
         let hop = self.hop(queue);
         let packet = self.packets.get(self.lanes.ends[queue].buffer.first);
-        let (base, need) = (u32::from(packet.base), u32::from(packet.credits));
+        let (base, need) = (u32::from(packet.base), (u32::from(packet.credits), packet.flits));
         let mut ranks = std::mem::take(&mut self.ranks);
         self.routes.ranks(&hop, &mut ranks);
         let (mut chosen, mut looked) = (None, LaneBits::default());
@@ -302,7 +302,13 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                 self.wake(link, until);
             }
         }
-        if pick != Pick::Drawn
+        if pick.by_flits() {
+            // Whatever comes or goes may change which has most room.
+            if let Some(undecided) = &mut self.undecided {
+                undecided.wait(queue, (link, self.number.vl(lane), lane), 0);
+            }
+            self.look_at_flits(lane, now);
+        } else if pick.compares()
             && let Ok(room) = u32::try_from(self.lanes.unclaimed(lane, now))
         {
             self.wait_where_missing(queue, lane, room + 1, now);
@@ -317,12 +323,13 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         }
     }
 
-    /// The lane of `rank` that a packet takes which needs `need` credits at an instant; the lanes that are looked at are noted.
+    /// The lane of `rank` that a packet takes which needs so many credits, and has so many flits, at an instant; the lanes that are looked at
+    /// are noted.
     fn with_room(
         &mut self,
         rank: &Rank,
         base: u32,
-        need: u32,
+        (need, flits): (u32, u16),
         hop: &Hop,
         (now, looked): (SimTime, &mut LaneBits),
     ) -> Found {
@@ -336,15 +343,19 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let needed = i64::from(self.needed(rank, need, hop.input_link));
         let mut found = std::mem::take(&mut self.found);
         found.clear();
-        let mut most = needed;
+        let by_flits = rank.pick.by_flits();
+        let mut most = if by_flits { 0 } else { needed };
         for lane in rank.lanes {
             let offered = self.offered(*lane, base);
             looked.add(offered);
-            let room = self.lanes.unclaimed(offered, now);
+            let room = match by_flits {
+                true => self.flits_of_room(offered, (needed, flits), now),
+                false => self.lanes.unclaimed(offered, now),
+            };
             if room < most {
                 continue;
             }
-            if rank.pick != Pick::Drawn && room > most {
+            if rank.pick.compares() && room > most {
                 found.clear();
                 most = room;
             }
@@ -355,12 +366,23 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         taken
     }
 
+    /// Flits that fit into the buffer at the end of `lane`; below 0 where a packet has no room there which needs `needed` credits, or, in a
+    /// lane that another one has, is of `flits` flits.
+    fn flits_of_room(&mut self, lane: LaneId, (needed, flits): (i64, u16), now: SimTime) -> i64 {
+        let room = self.lanes.room_in_flits(lane, now);
+        let is_enough = match self.lanes.is_held(lane, now) {
+            true => room >= i64::from(flits),
+            false => self.lanes.unclaimed(lane, now) >= needed,
+        };
+        if is_enough { room } else { -1 }
+    }
+
     /// The lane that a packet takes of those `found` with room.
     fn pick(&self, found: &mut Vec<Offered>, pick: Pick, base: u32, hop: &Hop, now: SimTime) -> Found {
         if found.is_empty() {
             return Found::NoRoom;
         }
-        if pick == Pick::FirstOfMost {
+        if pick.takes_first() {
             found.truncate(1);
         }
         if self.lanes.exclusive() {

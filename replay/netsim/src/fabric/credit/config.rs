@@ -94,6 +94,17 @@ pub enum InjectionRecord {
     Anew,
 }
 
+/// What counts where queues are compared by their flits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InjectionLength {
+    /// What has not begun to leave the host.
+    #[default]
+    Host,
+    /// What has not left the switch's buffer behind the queue either, flit by flit (INSEE's program).
+    Switch,
+}
+
 /// Whether a choice is the one that is made where none is named.
 fn is_usual<T: Default + PartialEq>(choice: &T) -> bool {
     *choice == T::default()
@@ -119,6 +130,16 @@ pub struct InjectionConfig {
     /// All but `shortest`: by which shortest way. Default: `packet`.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub record: InjectionRecord,
+    /// `shortest`, `shortest-profitable`, `dor-shortest`: what counts. Default: `host`.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub length: InjectionLength,
+}
+
+impl InjectionConfig {
+    /// Whether flits in the switch's buffers count.
+    pub(super) fn counts_switch(&self) -> bool {
+        self.length == InjectionLength::Switch
+    }
 }
 
 /// How many packets may have committed themselves to one lane, of routings that commit packets to room.

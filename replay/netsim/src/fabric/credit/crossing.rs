@@ -3,8 +3,8 @@
 
 use super::Credit;
 use super::border::{Mail, SentPacket};
-use super::lanes::Return;
 use super::packet::Packet;
+use super::returns::Return;
 use super::strategies::Strategies;
 use crate::fabric::ids::{LaneId, PacketId};
 use crate::fabric::packet::Observer;

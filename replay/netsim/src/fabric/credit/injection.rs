@@ -41,17 +41,17 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         }
     }
 
-    /// The queue that `message` takes at its host, by what waits there now.
-    pub(super) fn injector_of(&self, message: &Message) -> u8 {
+    /// The queue that `message` takes at its host, by what waits there at `now`.
+    pub(super) fn injector_of(&self, message: &Message, now: SimTime) -> u8 {
         let Some(injectors) = &self.injectors else { return 0 };
         let candidates = self.candidates(injectors, message);
         let passes_by = matches!(injectors.config.choice, InjectionChoice::DorShortest);
         let queue = match candidates {
             Candidates::One(queue) if passes_by && self.has_more(message, queue, injectors.full()) => {
-                self.shortest(injectors, message, u32::MAX)
+                self.shortest(injectors, message, u32::MAX, now)
             }
             Candidates::One(queue) => queue,
-            Candidates::Any(queues) => self.shortest(injectors, message, queues),
+            Candidates::Any(queues) => self.shortest(injectors, message, queues, now),
         };
         u8::try_from(queue).unwrap_or(0)
     }
@@ -107,7 +107,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     }
 
     /// Of `queues` (a bit each) the one with the fewest flits; of several the first from a drawn one on, or the first of all.
-    fn shortest(&self, injectors: &Injectors, message: &Message, queues: u32) -> u32 {
+    fn shortest(&self, injectors: &Injectors, message: &Message, queues: u32, now: SimTime) -> u32 {
         let host = self.topology.host_node(message.source.0);
         let packet = key(message.source, self.messages.next_number(message.source));
         let number = u32::from(injectors.config.queues);
@@ -117,7 +117,14 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         };
         let first = u32::try_from(first).unwrap_or(0);
         let turned = |queue: u32| (queue + number - first) % number;
-        let flits = |queue: u32| injectors.flits[self.number.queue(host, queue)];
+        let link = self.topology.out(host).first().map(|link| self.link_numbers.output(*link));
+        let behind = |queue: u32| match link {
+            Some(link) if injectors.config.counts_switch() => {
+                self.lanes.not_gone_before(self.number.lane(link, queue), now)
+            }
+            _ => 0,
+        };
+        let flits = |queue: u32| injectors.flits[self.number.queue(host, queue)] + behind(queue);
         injectors.among(queues).min_by_key(|queue| (flits(*queue), turned(*queue))).unwrap_or(0)
     }
 

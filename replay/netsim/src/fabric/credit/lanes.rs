@@ -7,7 +7,9 @@
 use super::buffer_policy::BufferPolicy;
 use super::buffers::Buffer;
 use super::config::{CreditConfig, LaneAllocation};
+use super::flit_counts::FlitCounts;
 use super::link_timing::{LinkTiming, LinkTimings};
+use super::returns::Return;
 use crate::fabric::ids::{LaneId, ReturnId};
 use crate::fabric::slab::Slab;
 use crate::time::SimTime;
@@ -26,30 +28,6 @@ pub(super) const ELSEWHERE: u32 = u32::MAX;
 
 /// A credit, in bytes.
 pub(super) const CREDIT: u64 = 64;
-
-/// A packet that leaves a buffer, and so gives its credits back.
-#[derive(Clone, Copy)]
-pub(super) struct Return {
-    /// When it started, and when its last flit has left.
-    pub start: SimTime,
-    pub end: SimTime,
-    /// The remainder with which the link started.
-    pub rest: u64,
-    /// The packet that leaves after it.
-    next: ReturnId,
-    /// The wire whose time it takes.
-    pub timing: u16,
-    pub flits: u16,
-    pub credits: u16,
-}
-
-impl Return {
-    /// A packet of `flits` flits that starts at `start`, with remainder `rest`, and gives `credits` back.
-    #[inline]
-    pub const fn new(timing: u16, start: SimTime, end: SimTime, rest: u64, flits: u16, credits: u16) -> Self {
-        Self { start, end, rest, next: ReturnId::NONE, timing, flits, credits }
-    }
-}
 
 /// How lanes are numbered: those of a link one after the other, and a power of two for each link, as dividing takes long.
 #[derive(Clone, Copy, Debug)]
@@ -154,6 +132,8 @@ pub(super) struct Lanes<B> {
     /// How often the count of each lane's flits began again.
     pub overflows: TiVec<LaneId, u32>,
     returns: Slab<ReturnId, Return>,
+    /// Where lanes or queues are compared by them.
+    flits: FlitCounts,
     number: Numbering,
     flit: u64,
     /// Least time between two updates.
@@ -162,7 +142,15 @@ pub(super) struct Lanes<B> {
 
 impl<B: BufferPolicy> Lanes<B> {
     /// The lanes of each link, with buffers by `policy` at their ends.
-    pub fn new(timings: LinkTimings, numbering: Numbering, config: &CreditConfig, adaptive: bool, policy: B) -> Self {
+    ///
+    /// `counts_flits`: whether lanes or queues are compared by flits.
+    pub fn new(
+        timings: LinkTimings,
+        numbering: Numbering,
+        config: &CreditConfig,
+        (adaptive, counts_flits): (bool, bool),
+        policy: B,
+    ) -> Self {
         let width = config.lanes_of_a_link();
         let lane = Lane {
             mask: 0,
@@ -190,6 +178,7 @@ impl<B: BufferPolicy> Lanes<B> {
             next_updates: if pause > DurationPs::ZERO { vec![SimTime::ZERO; number].into() } else { TiVec::new() },
             overflows: vec![0; number].into(),
             returns: Slab::default(),
+            flits: FlitCounts::new(if counts_flits { number } else { 0 }),
             number: numbering,
             flit: config.flit.get(),
             pause,
@@ -295,6 +284,58 @@ impl<B: BufferPolicy> Lanes<B> {
         self.claimed[lane] -= credits;
     }
 
+    /// Whether lanes or queues are compared by flits.
+    #[inline]
+    pub fn counts_flits(&self) -> bool {
+        self.flits.any()
+    }
+
+    /// `packet` starts on `lane`, where flits are counted.
+    #[inline]
+    pub fn starts(&mut self, lane: LaneId, packet: Return) {
+        self.flits.starts(lane, packet);
+    }
+
+    /// Flits that fit into the buffer at the end of `lane` beside those that have left for it by `now` and not left it, as its sender
+    /// was told.
+    pub fn room_in_flits(&self, lane: LaneId, now: SimTime) -> i64 {
+        let inside = self.outstanding(lane, now) - self.flits.unsent(lane, &self.timings, now);
+        let all = u64::from(self.policy.max()) * CREDIT / self.flit;
+        i64::try_from(all).unwrap_or(i64::MAX) - i64::try_from(inside).unwrap_or(i64::MAX)
+    }
+
+    /// Flits of packets that have started on `lane`, less those of which the sender was told before `now` that they have left the buffer at
+    /// its end.
+    pub fn not_gone_before(&self, lane: LaneId, now: SimTime) -> u64 {
+        self.outstanding(lane, SimTime(now.0.saturating_sub(1)))
+    }
+
+    /// The same by `told`.
+    fn outstanding(&self, lane: LaneId, told: SimTime) -> u64 {
+        self.flits.outstanding(lane, self.leaving(lane), &self.timings, self.left_when_told(lane, told))
+    }
+
+    /// The packets that leave the buffer of `lane`, as far as they have not been counted.
+    fn leaving(&self, lane: LaneId) -> impl Iterator<Item = Return> {
+        let of = |id: ReturnId| (id != ReturnId::NONE).then(|| *self.returns.get(id));
+        std::iter::successors(of(self.ends[lane].sender.first_return), move |packet| of(packet.next))
+    }
+
+    /// When the sender of `lane` knows next behind `now` of a flit that leaves on it, or leaves the buffer at its end, as far as what has
+    /// started decides it.
+    pub fn next_flit(&self, lane: LaneId, now: SimTime) -> Option<SimTime> {
+        let sent = self.flits.next_sent(lane, &self.timings, now);
+        let by = self.left_when_told(lane, now);
+        let gone = self.leaving(lane).find_map(|packet| FlitCounts::next_gone(&packet, &self.timings, by));
+        let told = gone.map(|at| at + self.timing(self.number.link(lane)).back);
+        sent.into_iter().chain(told).min()
+    }
+
+    /// When what the sender of `lane` is told at `now` had left.
+    fn left_when_told(&self, lane: LaneId, now: SimTime) -> SimTime {
+        now.checked_sub(self.timing(self.number.link(lane)).back).unwrap_or_default()
+    }
+
     /// A packet starts to leave the buffer of `lane`.
     #[inline]
     pub fn give_back(&mut self, lane: LaneId, leaving: Return) {
@@ -350,7 +391,9 @@ impl<B: BufferPolicy> Lanes<B> {
             }
             state.free += u32::from(leaving.credits - state.counted);
             state.counted = 0;
-            state.first_return = self.returns.remove(state.first_return).next;
+            let gone = self.returns.remove(state.first_return);
+            state.first_return = gone.next;
+            self.flits.has_gone(lane, &gone);
         }
         state.free
     }

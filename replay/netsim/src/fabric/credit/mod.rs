@@ -16,6 +16,7 @@ mod choice;
 mod choosers;
 mod config;
 mod crossing;
+mod flit_counts;
 mod hosts;
 mod injection;
 mod injectors;
@@ -29,6 +30,7 @@ mod link_timing;
 mod packet;
 mod pending;
 mod receiving;
+mod returns;
 mod sending;
 mod strategies;
 mod switches;
@@ -38,8 +40,8 @@ pub mod windows;
 pub use allocator::{AllocationOrder, Allocator, LinkByLink, Request, Requests, SeparableConfig};
 pub use buffer_policy::{BufferPolicy, ConfiguredBuffers, SharedBuffers, StaticBuffers};
 pub use config::{
-    Consumption, CreditConfig, InjectionChoice, InjectionConfig, InjectionDirection, InjectionEquals, InjectionRecord,
-    LaneAllocation, SharedBuffersConfig, Speed, Start, VlArbitration, VlWeight,
+    Consumption, CreditConfig, InjectionChoice, InjectionConfig, InjectionDirection, InjectionEquals, InjectionLength,
+    InjectionRecord, LaneAllocation, SharedBuffersConfig, Speed, Start, VlArbitration, VlWeight,
 };
 
 pub use input_arbiter::{Age, Contender, Contest, Fifo, InputArbiter, InputArbitration, Longest, Random, RoundRobin};
@@ -366,7 +368,9 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             routes.commits_to_room().then(|| Undecided::new(numbers.count(), number.count(numbers.count())));
         config.check_injection(undecided.is_some() && routes.escape_classes() > 0, buffers.min())?;
         let horizon = config.horizon(&timings);
-        let mut lanes = Lanes::new(timings, number, config, adaptive, buffers);
+        let counts_flits =
+            routes.compares_flits() || config.injection.is_some_and(|injection| injection.counts_switch());
+        let mut lanes = Lanes::new(timings, number, config, (adaptive, counts_flits), buffers);
         for (id, _) in links.iter_enumerated().filter(|(_, link)| link.parallel && link.to_host) {
             lanes.unlimit(id);
         }
@@ -603,7 +607,7 @@ impl<O: Observer, S: Strategies> PacketFabric<O> for Credit<O, S> {
         let Some(link) = self.topology.out(node).first().map(|link| self.link_numbers.output(*link)) else { return };
         let vl = match &self.injectors {
             None => self.bases[usize::from(message.level.0 & 15)],
-            Some(_) => self.injector_of(message),
+            Some(_) => self.injector_of(message, now),
         };
         let queue = self.number.queue(node, vl.into());
         self.enqueued(queue, message.bytes);

@@ -1,7 +1,7 @@
 //! What comes over links: packets to the end of a lane, credits to its beginning. Nothing else passes from one switch or host to
 //! another.
 
-use super::lanes::Return;
+use super::returns::Return;
 use super::strategies::Strategies;
 use super::{Credit, Event};
 use crate::fabric::ids::{LaneId, PacketId};
@@ -59,6 +59,9 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     /// looks when they will be there.
     pub(super) fn receive_credits(&mut self, lane: LaneId, leaving: Return, now: SimTime) {
         self.lanes.give_back(lane, leaving);
+        if self.lanes.counts_flits() {
+            self.look_at_flits(lane, now);
+        }
         if self.lanes.shared() {
             self.wait_for_shared(lane, &leaving, now);
             return;

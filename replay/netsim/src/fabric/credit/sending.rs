@@ -2,7 +2,8 @@
 //! sender before it have to know goes there as a packet or as credits, each with its times
 //! (`receive_packet`, `receive_credits`).
 
-use super::lanes::{ELSEWHERE, Return};
+use super::lanes::ELSEWHERE;
+use super::returns::Return;
 use super::strategies::Strategies;
 use super::{Credit, Event, HERE, NO_MASKS};
 use crate::fabric::ids::{LaneId, PacketId};
@@ -26,6 +27,16 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         self.lanes.ends[lane].sender.wanted = if at.is_some() { 0 } else { need };
         if let Some(at) = at {
             self.wake(self.number.link(lane), at);
+        }
+    }
+
+    /// Heads that wait for lanes of the link of `lane`, and compare them by flits, look again at the next flit of it behind `now`.
+    pub(super) fn look_at_flits(&mut self, lane: LaneId, now: SimTime) {
+        let link = self.number.link(lane);
+        if self.undecided.as_ref().is_some_and(|undecided| undecided.any(link))
+            && let Some(at) = self.lanes.next_flit(lane, now)
+        {
+            self.wake(link, at);
         }
     }
 
@@ -137,6 +148,10 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             log.packet_crosses(key, (self.link_numbers.global(link), vl), (flits.into(), to_host), times);
         }
         self.traffic[link].crossed(now, bytes, self.interval, &mut self.meters, link);
+        if self.lanes.counts_flits() {
+            self.lanes.starts(lane, Return::new(number, now, ended, rest, flits, credits));
+            self.look_at_flits(lane, now);
+        }
         let queue = &mut self.lanes.ends[lane].sender;
         if !(parallel && to_host) {
             queue.free -= u32::from(credits);

@@ -5,12 +5,12 @@ use super::topologies::{BEAT, Network, buffer, duration, grids, lattices, networ
 use crate::flit_model::traffic::{Sending, When};
 use netsim::fabric::credit::{
     AllocationOrder, Consumption, Credit, CreditConfig, InjectionChoice, InjectionConfig, InjectionDirection,
-    InjectionEquals, InjectionRecord, InputArbitration, LaneAllocation, SeparableConfig, SharedBuffersConfig, Start,
-    VlArbitration, VlWeight,
+    InjectionEquals, InjectionLength, InjectionRecord, InputArbitration, LaneAllocation, SeparableConfig,
+    SharedBuffersConfig, Start, VlArbitration, VlWeight,
 };
 use netsim::fabric::store_and_forward::{StoreAndForward, StoreAndForwardConfig};
 use netsim::routing::{
-    BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Directions, Equals, Order, Routes, RoutingConfig,
+    BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Directions, Equals, Order, RoomUnit, Routes, RoutingConfig,
     RoutingError, Ties,
 };
 use netsim::topology::{HostPlace, TopologyConfig};
@@ -232,7 +232,8 @@ fn lattice_routing() -> impl Strategy<Value = RoutingConfig> {
     let equals = select(Equals::ALL.to_vec());
     let picks = (equals, select(Directions::ALL.to_vec()));
     let bubble = (modes, picks, ties(), vcs(2)).prop_map(|((mode, bubble_at), (equals, directions), ties, vcs)| {
-        RoutingConfig::BubbleVls(BubbleConfig { mode, bubble_at, equals, directions, ties, vcs })
+        let room = RoomUnit::Credits;
+        RoutingConfig::BubbleVls(BubbleConfig { mode, bubble_at, equals, room, directions, ties, vcs })
     });
     let others = select(vec![
         RoutingConfig::Dor,
@@ -390,6 +391,7 @@ pub fn injected_networks() -> impl Strategy<Value = Case<CreditConfig>> {
             direction: if last && by_axes(choice) { InjectionDirection::Last } else { InjectionDirection::First },
             equals: if first && choice == ShortestProfitable { InjectionEquals::First } else { InjectionEquals::Draw },
             record: if anew && choice != Shortest { InjectionRecord::Anew } else { InjectionRecord::Packet },
+            length: InjectionLength::Host,
         };
         let config = &mut case.config;
         config.injection = Some(match routes.directions() {
@@ -402,6 +404,42 @@ pub fn injected_networks() -> impl Strategy<Value = Case<CreditConfig>> {
         config.arbitration = VlArbitration::default();
         if Credit::new(config, &case.hosts, ()).is_err() {
             config.injection = None;
+        }
+        case
+    })
+}
+
+/// Networks in which lanes or queues of hosts are compared by flits, and what is sent on them.
+pub fn flit_networks() -> impl Strategy<Value = Case<CreditConfig>> {
+    let networks =
+        prop_oneof![3 => lattices(&Just(Buffer::Unlimited).boxed()), 1 => grids(&Just(Buffer::Unlimited).boxed())];
+    let modes = (select(BubbleAt::ALL.to_vec()), select(Equals::ALL.to_vec()));
+    let ways = (select(Directions::ALL.to_vec()), select(Ties::ALL.to_vec()), (2..5u8).prop_map(Some));
+    let shortest = (modes, ways).prop_map(|((bubble_at, equals), (directions, ties, vcs))| {
+        let (mode, room) = (BubbleMode::Shortest, RoomUnit::Flits);
+        RoutingConfig::BubbleVls(BubbleConfig { mode, bubble_at, equals, room, directions, ties, vcs })
+    });
+    let compared = (credit_networks_on(networks), shortest, 1..3u8).prop_map(|(mut case, routing, groups)| {
+        case.config.credit_min_time = DurationPs(0);
+        with_classes(&mut case.config, &case.hosts, routing, groups);
+        case
+    });
+    let networks = prop_oneof![2 => compared, 2 => injected_networks()];
+    (networks, proptest::bool::weighted(0.8), any::<bool>()).prop_map(|(mut case, exclusive, multiple)| {
+        case.config.credit_min_time = DurationPs(0);
+        if let Some(injection) = &mut case.config.injection
+            && !matches!(injection.choice, InjectionChoice::Dor | InjectionChoice::LongestPath)
+        {
+            injection.length = InjectionLength::Switch;
+        }
+        if multiple {
+            case.config.consumption = Consumption::Multiple;
+        }
+        if exclusive {
+            let config = CreditConfig { lane_allocation: LaneAllocation::Exclusive, ..case.config.clone() };
+            if Credit::new(&config, &case.hosts, ()).is_ok() {
+                case.config = config;
+            }
         }
         case
     })

@@ -89,6 +89,16 @@ pub enum Fault {
     WayOfPacket,
     /// The length of a host's queue is counted in packets.
     ShortestInPackets,
+    /// Flits in the switch's buffer do not count.
+    SwitchForgotten,
+    /// Of these, those that have not left the host yet do not.
+    FlitsOnLinkForgotten,
+    /// Where lanes are compared by flits, those of a packet have come as soon as it starts.
+    FlitsComeAtOnce,
+    /// They go when the last one of their packet does.
+    FlitsGoWithPacket,
+    /// Whether a lane has room that another packet has is told by its credits.
+    HeldLanesByCredits,
     /// Packets from other switches go first at each arbitration.
     TransitAlwaysFirst,
     /// It is drawn once and for all whether they go first.

@@ -130,7 +130,9 @@ fn by_events(config: &CreditConfig) -> Option<String> {
             "with bubble_at = \"here\" a switch reads at each instant what the one before it in the ring knows";
         return Some(reason.to_owned());
     }
+    let compares_flits = matches!(config.routing, RoutingConfig::BubbleVls(bubble) if bubble.compares_flits());
     let keys = [
+        ("routing.room", compares_flits),
         ("injection", config.injection.is_some()),
         ("injection_reserve", config.injection_reserve > 0),
         ("transit_priority", config.transit_priority > 0.0),

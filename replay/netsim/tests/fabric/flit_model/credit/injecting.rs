@@ -3,7 +3,7 @@
 use super::Model;
 use crate::flit_model::fault::Fault;
 use crate::flit_model::traffic::Sending;
-use netsim::fabric::credit::{InjectionChoice, InjectionDirection, InjectionEquals, InjectionRecord};
+use netsim::fabric::credit::{InjectionChoice, InjectionDirection, InjectionEquals, InjectionLength, InjectionRecord};
 use netsim::kernel::random::draw;
 
 impl Model<'_> {
@@ -26,6 +26,19 @@ impl Model<'_> {
             let packets = queue.waiting.iter().filter(move |waiting| counts(waiting.started));
             packets.map(|waiting| self.packets[waiting.packet].flits).collect::<Vec<u64>>()
         };
+        // Flits of packets that have begun to leave and have not left the switch's buffer.
+        let behind = |queue: usize| {
+            let link = self.topology.out(host)[0].0 as usize;
+            let leaving = self.queues[self.at_node[host.0 as usize].start + queue].waiting.iter();
+            let leaving = leaving.filter(|waiting| waiting.started);
+            let not_sent = leaving.map(|waiting| self.packets[waiting.packet].flits - waiting.left);
+            let lane = &self.links[link].lanes[queue];
+            match self.fault {
+                Some(Fault::SwitchForgotten) => 0,
+                Some(Fault::FlitsOnLinkForgotten) => lane.sent_flits - lane.told_flits,
+                _ => not_sent.sum::<u64>() + lane.sent_flits - lane.told_flits,
+            }
+        };
         let shortest = |queues: &[usize]| {
             let first = match self.fault {
                 Some(Fault::QueuesFromFirst) => 0,
@@ -35,6 +48,7 @@ impl Model<'_> {
             let first = usize::try_from(first).unwrap();
             let length = |queue: usize| match self.fault {
                 Some(Fault::ShortestInPackets) => waiting(queue).len() as u64,
+                _ if injection.length == InjectionLength::Switch => waiting(queue).iter().sum::<u64>() + behind(queue),
                 _ => waiting(queue).iter().sum(),
             };
             let turned = |queue: usize| (queue + all.len() - first) % all.len();

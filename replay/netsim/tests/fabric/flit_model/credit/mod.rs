@@ -59,6 +59,8 @@ enum Happening {
     UpdateLeaves { link: usize, vl: usize },
     /// It arrives at the sender.
     UpdateArrives { link: usize, vl: usize, credits: u64 },
+    /// The sender of (link, VL) is told that so many flits have left the buffer.
+    FlitsTold { link: usize, vl: usize, flits: u64 },
 }
 
 /// A packet, from the hand-over of its message on.
@@ -133,6 +135,9 @@ struct Lane {
     taken: u64,
     /// Flits in the buffer at the link's end.
     buffered: u64,
+    /// Flits that have left for it, and those of which the sender was told that they have left it, where somebody compares by them.
+    sent_flits: u64,
+    told_flits: u64,
     /// Credits that are free there, and not told yet.
     freed: u64,
     /// When the last update left.
@@ -252,6 +257,8 @@ impl<'a> Model<'a> {
         let lane = |from: NodeId| Lane {
             taken: 0,
             buffered: 0,
+            sent_flits: 0,
+            told_flits: 0,
             freed: 0,
             last_update: None,
             update_noted: false,
@@ -319,6 +326,7 @@ impl<'a> Model<'a> {
             Happening::Deliver => self.deliver(),
             Happening::UpdateLeaves { link, vl } => self.update_leaves(link, vl),
             Happening::UpdateArrives { link, vl, credits } => self.links[link].lanes[vl].taken -= credits,
+            Happening::FlitsTold { link, vl, flits } => self.links[link].lanes[vl].told_flits += flits,
         }
     }
 

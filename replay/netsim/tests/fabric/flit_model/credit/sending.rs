@@ -5,7 +5,7 @@ use crate::flit_model::fault::Fault;
 use crate::flit_model::routing::rule;
 use crate::flit_model::traffic::Dropped;
 use crate::flit_model::{bits, bps, t};
-use netsim::fabric::credit::{InputArbitration, LaneAllocation, SharedBuffersConfig, Start};
+use netsim::fabric::credit::{InjectionLength, InputArbitration, LaneAllocation, SharedBuffersConfig, Start};
 use netsim::kernel::random::{draw, unit};
 use netsim::network::HostIndex;
 use netsim::routing::{BusyPolicy, CreditRequirement, Hop, Lane, Pick, Ranks, RoutingConfig};
@@ -171,18 +171,28 @@ impl Model<'_> {
                     continue;
                 }
             }
-            let mut found: Vec<(i64, Choice)> =
-                offer.lanes.iter().map(choice).map(|c| (self.unclaimed(node, c), c)).collect();
-            found.retain(|(room, _)| *room >= i64::try_from(enough).unwrap());
+            let lanes = offer.lanes.iter().map(choice);
+            let enough = i64::try_from(enough).unwrap();
+            let mut found: Vec<(i64, Choice)> = if offer.pick.by_flits() {
+                let flits = i64::try_from(packet.flits).unwrap();
+                let rooms = lanes.map(|lane| (self.room_in_flits(lane), lane));
+                let has_room = |(room, lane): &(i64, Choice)| match self.is_exclusive() && self.is_held(node, *lane) {
+                    true if self.fault != Some(Fault::HeldLanesByCredits) => *room >= flits,
+                    _ => self.unclaimed(node, *lane) >= enough,
+                };
+                rooms.filter(has_room).collect()
+            } else {
+                lanes.map(|lane| (self.unclaimed(node, lane), lane)).filter(|(room, _)| *room >= enough).collect()
+            };
             if offer.pick != Pick::Drawn || self.fault == Some(Fault::MostRoomAlways) {
                 let most = found.iter().map(|(room, _)| *room).max();
                 found.retain(|(room, _)| Some(*room) == most);
             }
-            if offer.pick == Pick::FirstOfMost {
+            if matches!(offer.pick, Pick::FirstOfMost | Pick::FirstOfMostFlits) {
                 found.truncate(1);
             }
             let nobody_had_room = found.is_empty();
-            if self.config.lane_allocation == LaneAllocation::Exclusive {
+            if self.is_exclusive() {
                 found.retain(|(_, lane)| !self.is_held(node, *lane));
             }
             if found.is_empty()
@@ -266,6 +276,26 @@ impl Model<'_> {
         let claims = heads.filter(|head| !head.started && head.choice.is_some_and(chose));
         let claimed: u64 = claims.map(|head| self.packets[head.packet].credits).sum();
         i64::try_from(self.free(lane.link, lane.vl)).unwrap() - i64::try_from(claimed).unwrap()
+    }
+
+    /// Whether lanes or queues of hosts are compared by flits.
+    fn counts_flits(&self) -> bool {
+        let by_queues = self.config.injection.is_some_and(|injection| injection.length == InjectionLength::Switch);
+        by_queues || self.routes.compares_flits()
+    }
+
+    fn is_exclusive(&self) -> bool {
+        self.config.lane_allocation == LaneAllocation::Exclusive
+    }
+
+    /// Flits that fit into the buffer of a lane beside those that have left for it and not left it, as its sender knows.
+    fn room_in_flits(&self, Choice { link, vl, .. }: Choice) -> i64 {
+        let lane = &self.links[link].lanes[vl];
+        let on_link = self.links[link].sent.iter().filter(|sent| sent.vl == vl);
+        let not_sent = on_link.map(|sent| self.packets[sent.packet].flits - self.queues[sent.queue].waiting[0].left);
+        let early = if self.fault == Some(Fault::FlitsComeAtOnce) { not_sent.sum() } else { 0 };
+        let all = u64::from(self.config.credits) * 64 / self.flit();
+        i64::try_from(all).unwrap() - i64::try_from(lane.sent_flits + early - lane.told_flits).unwrap()
     }
 
     /// The rule of the routing `adaptive`: the link with the most free credits, less those that are asked for already.
@@ -506,6 +536,7 @@ impl Model<'_> {
         let flits = self.packets[packet].flits;
         let delay = self.topology.links()[link].delay_ps;
         self.note(self.now.plus_ps(delay), Step::Move, Happening::FlitArrives { link, vl, packet, flit });
+        self.links[link].lanes[vl].sent_flits += 1;
         self.flit_left_queue(queue, packet);
         if flit < flits {
             self.note_flit(link, queue, flit + 1);
@@ -537,6 +568,17 @@ impl Model<'_> {
         self.in_queue(queue, packet).freed = free;
         let vl = self.queues[queue].vl;
         self.flit_left_buffer(input, vl, free - freed);
+        if !self.counts_flits() {
+            return;
+        }
+        // The cable's other direction has the same number but for the last bit.
+        let told = self.now.plus_ps(self.topology.links()[input ^ 1].delay_ps);
+        let flits = match self.fault {
+            Some(Fault::FlitsGoWithPacket) if left < flits => 0,
+            Some(Fault::FlitsGoWithPacket) => flits,
+            _ => 1,
+        };
+        self.note(told, Step::Told, Happening::FlitsTold { link: input, vl, flits });
     }
 
     /// A flit has left the buffer at the end of (link, VL), which frees `credits` credits.
