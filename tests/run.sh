@@ -13,12 +13,13 @@ trap 'rm -f "$log" "$HADOPTIC_SKIPPED"' EXIT
 # A checkout that is built once gains nothing from it: 3:52 in place of 4:33 for the programs of the tables group.
 [ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0
 part() { # part NAME COMMAND...
-    local name=$1
+    local name=$1 begin=$SECONDS
     shift
     echo
     echo "== $name"
     "$@" 2>&1 | tee -a "$log"
     [ "${PIPESTATUS[0]}" = 0 ] || failed+=("$name")
+    echo "== $name: $((SECONDS - begin)) s"
 }
 # Adds up the closing lines of cargo's test runner and of Maven's, whose tests that ran are those that were skipped as well.
 count() { # count passed|failed|ignored

@@ -1,13 +1,34 @@
-//! What a process that runs has taken so far.
+//! What processes have taken so far.
 
 use std::fs;
+use std::thread;
+use std::time::Duration;
 
 /// What a process has computed so far, threads that have ended included; in the kernel's ticks of 10 ms.
 #[must_use]
 pub fn cpu_seconds(pid: u32) -> Option<f64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in brackets may have spaces; user and system time are the 12th and 13th behind it.
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
+    two_times(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, 11)
+}
+
+/// What the children of this process have computed that have ended; in the kernel's ticks of 10 ms.
+#[must_use]
+pub fn children_cpu_seconds() -> Option<f64> {
+    two_times(&fs::read_to_string("/proc/self/stat").ok()?, 13)
+}
+
+/// What this thread has computed so far, as the kernel's scheduler counts it.
+#[must_use]
+pub fn thread_cpu_seconds() -> Option<f64> {
+    // It counts when a thread leaves the processor, or some milliseconds later.
+    thread::sleep(Duration::from_nanos(1));
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split_whitespace().next()?.parse::<u64>().ok()? as f64 / 1e9)
+}
+
+/// User and system time together, `skip` fields behind the name.
+fn two_times(stat: &str, skip: usize) -> Option<f64> {
+    // The name in brackets may have spaces.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(skip);
     let mut ticks = || fields.next()?.parse::<u64>().ok();
     Some((ticks()? + ticks()?) as f64 / 100.0)
 }

@@ -39,6 +39,18 @@ fn every_crate_keeps_the_invariants_of_the_architecture() {
 }
 
 #[test]
+fn no_program_has_unit_tests_that_are_not_built() {
+    let untested: Vec<PathBuf> = packages(&root()).unwrap().into_iter().flat_map(|package| package.untested).collect();
+    let program = root().join("replay/src/main.rs");
+    assert!(untested.contains(&program), "{} is built without its tests: {untested:?}", program.display());
+    let files = |root: &PathBuf| Crate::read(root).unwrap().files().to_vec();
+    assert!(files(&program).len() > 20, "the files of {} are found", program.display());
+    let has_tests = |file: &PathBuf| fs::read_to_string(file).unwrap().contains("#[cfg(test)]");
+    let found: Vec<PathBuf> = untested.iter().flat_map(files).filter(has_tests).collect();
+    assert!(found.is_empty(), "take `test = false` out of their Cargo.toml: {found:?}");
+}
+
+#[test]
 fn no_test_returns_before_its_end() {
     let found = early_returns(&root()).unwrap();
     assert!(found.is_empty(), "say why with #[ignore] or test_support::skip!:\n{}", found.join("\n"));
@@ -103,6 +115,7 @@ fn a_broken_rule_is_named() {
     let text = "# A\n\n## Invariants\n\n| crate | of ours | never |\n|---|---|---|\n| `net` | – | `polars` |\n\
                 | `tables` | – | – |\n| `old` | – | – |\n\n## More\n\n| `net` | `tables` | – |\n";
     let package = |name: &str, dependencies: &[&str]| Package {
+        untested: Vec::new(),
         name: name.to_owned(),
         dependencies: dependencies.iter().map(|name| (*name).to_owned()).collect(),
         roots: Vec::new(),

@@ -3,13 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use foldhash::fast::RandomState;
 use netsim::engine::{self, End, Workload};
 use netsim::network::{Delivery, FlowId, HostIndex, Network, Token};
 use netsim::time::SimTime;
 use netsim::units::DurationPs;
 
 use crate::background::{BACKGROUND, Background};
-use crate::builder::{MatchBy, Moment, Operation, OperationId, Program, RankId};
+use crate::builder::{MatchBy, Moment, Operation, OperationId, Placed, Program, RankId};
 use crate::matching::{Envelope, Matching};
 use crate::stuck::StuckError;
 
@@ -47,11 +48,12 @@ enum Due {
     /// An operation that a CPU did.
     Ended(OperationId),
     /// A CPU that is free and has operations: last, when all that is ready at that time is known.
-    Choose(CpuOf),
+    Choose(CpuIndex),
 }
 
-/// A CPU of a rank.
-type CpuOf = (RankId, u32);
+/// A CPU of a rank: they are numbered by rank, then by the program's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct CpuIndex(u32);
 
 /// What a CPU does.
 #[derive(Debug, Default)]
@@ -70,12 +72,16 @@ pub struct Driver<'p> {
     /// What each operation still waits for.
     open: Vec<u32>,
     has_ended: Vec<bool>,
-    cpus: HashMap<CpuOf, Cpu>,
+    cpus: Vec<Cpu>,
+    /// Each operation's CPU.
+    cpu_of: Vec<CpuIndex>,
     due: BinaryHeap<Reverse<(SimTime, Due)>>,
-    flows: HashMap<(RankId, RankId), FlowId>,
+    flows: HashMap<(RankId, RankId), FlowId, RandomState>,
     matching: Matching,
-    /// Messages that are under way: when each was sent.
-    in_flight: HashMap<OperationId, SimTime>,
+    /// When the message of each send that has ended was sent.
+    sent: Vec<SimTime>,
+    /// Messages that are under way.
+    in_flight: u64,
     left: usize,
     messages: Vec<MessageTimes>,
     /// When the last operation of each rank ended.
@@ -97,15 +103,18 @@ impl<'p> Driver<'p> {
             (*open == 0).then(|| Reverse((begin(program, options, id, SimTime::ZERO), Due::Earliest(id))))
         };
         let due = open.iter().enumerate().filter_map(free).collect();
+        let (cpus, cpu_of) = cpus(program);
         Self {
             options,
             hosts,
             has_ended: vec![false; open.len()],
-            cpus: HashMap::new(),
+            cpus,
+            cpu_of,
             due,
-            flows: HashMap::new(),
+            flows: HashMap::default(),
             matching: Matching::default(),
-            in_flight: HashMap::new(),
+            sent: vec![SimTime::ZERO; open.len()],
+            in_flight: 0,
             left: open.len(),
             messages: Vec::new(),
             ranks_end: vec![SimTime::ZERO; program.ranks() as usize],
@@ -138,8 +147,8 @@ impl<'p> Driver<'p> {
                 None => Ok(at),
             },
             End::Limit(_) => Err(StuckError::Endless(SimTime::LATEST)),
-            End::Idle if self.in_flight.is_empty() => Err(self.stuck()),
-            End::Idle => Err(StuckError::Lost(self.in_flight.len() as u64)),
+            End::Idle if self.in_flight == 0 => Err(self.stuck()),
+            End::Idle => Err(StuckError::Lost(self.in_flight)),
         }
     }
 
@@ -151,7 +160,7 @@ impl<'p> Driver<'p> {
 
     /// Whether nothing of the program can happen any more, whatever is sent beside, and it is not through.
     fn is_stuck(&self) -> bool {
-        self.left > 0 && self.due.is_empty() && self.in_flight.is_empty()
+        self.left > 0 && self.due.is_empty() && self.in_flight == 0
     }
 
     /// The messages that arrived, in the order in which they did.
@@ -166,14 +175,14 @@ impl<'p> Driver<'p> {
         &self.ranks_end
     }
 
-    fn placed(&self, id: OperationId) -> (RankId, Operation, u32) {
+    fn placed(&self, id: OperationId) -> (RankId, Operation) {
         let placed = &self.program.operations[id.index()];
-        (placed.rank, placed.operation, placed.cpu)
+        (placed.rank, placed.operation)
     }
 
     /// All that an operation waited for has come to pass.
     fn ready(&mut self, id: OperationId, now: SimTime) {
-        let (rank, operation, _) = self.placed(id);
+        let (rank, operation) = self.placed(id);
         match operation {
             Operation::Receive { from, bytes, tag } => {
                 self.tell(id, Moment::Begun, now);
@@ -208,17 +217,18 @@ impl<'p> Driver<'p> {
 
     /// An operation waits for its CPU.
     fn queue(&mut self, id: OperationId, now: SimTime) {
-        let (rank, operation, cpu) = self.placed(id);
-        let of = self.cpus.entry((rank, cpu)).or_default();
+        let cpu = self.cpu_of[id.index()];
+        let of = &mut self.cpus[cpu.0 as usize];
         if of.ready.is_empty() && !of.is_busy {
-            self.due.push(Reverse((now, Due::Choose((rank, cpu)))));
+            self.due.push(Reverse((now, Due::Choose(cpu))));
         }
+        let operation = self.program.operations[id.index()].operation;
         of.ready.push(Reverse((matches!(operation, Operation::Calculate { .. }), id)));
     }
 
     /// A CPU that is free takes its next operation, if it has one.
-    fn choose(&mut self, of: CpuOf, now: SimTime, network: &mut impl Network) {
-        let cpu = self.cpus.entry(of).or_default();
+    fn choose(&mut self, of: CpuIndex, now: SimTime, network: &mut impl Network) {
+        let cpu = &mut self.cpus[of.0 as usize];
         if cpu.is_busy {
             return;
         }
@@ -243,10 +253,11 @@ impl<'p> Driver<'p> {
     }
 
     fn ended(&mut self, id: OperationId, now: SimTime, network: &mut impl Network) {
-        let (rank, operation, _) = self.placed(id);
+        let (rank, operation) = self.placed(id);
         if let Operation::Send { to, bytes, .. } = operation {
             let flow = self.flow(rank, to, network);
-            self.in_flight.insert(id, now);
+            self.sent[id.index()] = now;
+            self.in_flight += 1;
             network.send(now, flow, bytes, Token(id.0.into()));
         }
         self.has_ended[id.index()] = true;
@@ -293,7 +304,7 @@ impl<'p> Driver<'p> {
     }
 
     fn not_received(&self, operation: OperationId) -> StuckError {
-        let (from, sent, _) = self.placed(operation);
+        let (from, sent) = self.placed(operation);
         match sent {
             Operation::Send { to, tag, .. } => StuckError::NotReceived { from, to, tag, operation },
             _ => StuckError::Circle { rank: from, circle: vec![operation] },
@@ -320,7 +331,7 @@ impl<'p> Driver<'p> {
             at = *next;
         }
         match self.placed(at) {
-            (rank, Operation::Receive { from, tag, .. }, _) => StuckError::NoMessage { rank, from, tag, operation: at },
+            (rank, Operation::Receive { from, tag, .. }) => StuckError::NoMessage { rank, from, tag, operation: at },
             (rank, ..) => StuckError::Circle { rank, circle: vec![at] },
         }
     }
@@ -341,10 +352,10 @@ impl<N: Network> Workload<N> for Driver<'_> {
         match due {
             Due::Earliest(id) => self.ready(id, now),
             Due::Ended(id) => {
-                let (rank, _, cpu) = self.placed(id);
-                self.cpus.entry((rank, cpu)).or_default().is_busy = false;
+                let cpu = self.cpu_of[id.index()];
+                self.cpus[cpu.0 as usize].is_busy = false;
                 self.ended(id, now, network);
-                self.due.push(Reverse((now, Due::Choose((rank, cpu)))));
+                self.due.push(Reverse((now, Due::Choose(cpu))));
             }
             Due::Choose(cpu) => self.choose(cpu, now, network),
         }
@@ -355,9 +366,9 @@ impl<N: Network> Workload<N> for Driver<'_> {
             return;
         }
         let Ok(send) = u32::try_from(delivery.token.0).map(OperationId) else { return };
-        let Some(sent) = self.in_flight.remove(&send) else { return };
-        self.messages.push(MessageTimes { send, sent, delivered: delivery.at });
-        let (from, operation, _) = self.placed(send);
+        self.in_flight -= 1;
+        self.messages.push(MessageTimes { send, sent: self.sent[send.index()], delivered: delivery.at });
+        let (from, operation) = self.placed(send);
         let Operation::Send { to, tag, bytes } = operation else { return };
         let end = &mut self.ranks_end[to.0 as usize];
         *end = delivery.at.max(*end);
@@ -370,8 +381,22 @@ impl<N: Network> Workload<N> for Driver<'_> {
 
     fn is_done(&self) -> bool {
         let stuck = self.background.is_some() && self.is_stuck();
-        (self.left == 0 && self.in_flight.is_empty()) || self.truncated.is_some() || stuck
+        (self.left == 0 && self.in_flight == 0) || self.truncated.is_some() || stuck
     }
+}
+
+/// The CPUs of a program, and that of each operation.
+fn cpus(program: &Program) -> (Vec<Cpu>, Vec<CpuIndex>) {
+    let of = |placed: &Placed| (placed.rank, placed.cpu);
+    let mut numbers: Vec<_> = program.operations.iter().map(of).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let index = |placed: &Placed| {
+        let place = numbers.partition_point(|other| *other < of(placed));
+        CpuIndex(u32::try_from(place).unwrap_or(u32::MAX))
+    };
+    let cpu_of = program.operations.iter().map(index).collect();
+    (numbers.iter().map(|_| Cpu::default()).collect(), cpu_of)
 }
 
 /// When an operation is due whose last cause came to pass at `now`.

@@ -1,8 +1,13 @@
 //! Which receive takes which message, as in MPI: receives in the order in which they were posted, messages in that in which they came.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+
+use foldhash::fast::RandomState;
 
 use crate::builder::{OperationId, RankId};
+
+/// Looked into for each message: SipHash takes longer than all else there.
+type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;
 
 /// By what a receive and a message of one sender know each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -16,6 +16,8 @@ pub struct Package {
     pub dependencies: BTreeSet<String>,
     /// The roots of its library and programs.
     pub roots: Vec<PathBuf>,
+    /// Those of them whose unit tests are not built (`test = false`).
+    pub untested: Vec<PathBuf>,
 }
 
 /// What a crate may and must not depend on.
@@ -39,6 +41,11 @@ pub fn packages(root: &Path) -> Result<Vec<Package>> {
     let metadata: Value = serde_json::from_slice(&output.stdout)?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let roots = |package: &Value, is_wanted: fn(&Value) -> bool| {
+        let targets = list(&package["targets"]).into_iter();
+        let programs = targets.filter(|target| list(&target["kind"]).iter().any(|kind| kind == "lib" || kind == "bin"));
+        programs.filter(is_wanted).map(|target| text(&target["src_path"]).into()).collect()
+    };
     let package = |package: &Value| Package {
         name: text(&package["name"]),
         dependencies: list(&package["dependencies"])
@@ -46,11 +53,8 @@ pub fn packages(root: &Path) -> Result<Vec<Package>> {
             .filter(|dependency| dependency["kind"] != "dev")
             .map(|dependency| text(&dependency["name"]))
             .collect(),
-        roots: list(&package["targets"])
-            .iter()
-            .filter(|target| list(&target["kind"]).iter().any(|kind| kind == "lib" || kind == "bin"))
-            .map(|target| text(&target["src_path"]).into())
-            .collect(),
+        roots: roots(package, |_| true),
+        untested: roots(package, |target| target["test"] == false),
     };
     Ok(list(&metadata["packages"]).iter().map(package).collect())
 }

@@ -54,6 +54,12 @@ impl Crate {
         Self::of(root, &|path| fs::read_to_string(path).with_context(|| path.display().to_string()))
     }
 
+    /// The files of its modules, tests inside them apart.
+    #[must_use]
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
     /// As [`Self::read`], with files from elsewhere.
     ///
     /// # Errors

@@ -15,13 +15,6 @@ pub trait Carrier {
     /// Ends all ranks: something is wrong with what came.
     fn give_up(&self, reason: &str) -> !;
 
-    /// The least of all ranks' numbers.
-    fn least(&mut self, mine: u64) -> u64 {
-        let letters = vec![mine.to_le_bytes().to_vec(); self.ranks()];
-        let numbers = self.exchange(letters).into_iter().filter_map(|letter| letter.first_chunk().copied());
-        numbers.map(u64::from_le_bytes).min().unwrap_or(mine)
-    }
-
     /// Brings each rank's letter to rank 0, which gets all of them in the order of the ranks; the others get empty ones.
     fn gather(&mut self, letter: Vec<u8>) -> Vec<Vec<u8>> {
         let mut letters = vec![Vec::new(); self.ranks()];

@@ -31,9 +31,10 @@ impl Mail {
         self.hops.len()
     }
 
-    /// Empties it into a letter; without anything in it the letter is empty.
-    pub fn write(&mut self) -> Vec<u8> {
+    /// Empties it into a letter behind two numbers; without anything in it the letter ends there.
+    pub fn write(&mut self, numbers: [u64; 2]) -> Vec<u8> {
         let mut letter = Vec::new();
+        put(&mut letter, &numbers, &[]);
         if self.hops.is_empty() && self.opened.is_empty() {
             return letter;
         }

@@ -121,22 +121,20 @@ impl<M: HostMessages, C: Carrier> Rank<M, C> {
         mut look: impl FnMut(WindowProgress) -> bool,
         mut see: impl FnMut(&[Vec<u8>]) -> Option<()>,
     ) -> bool {
-        let (mut from, mut stopped) = (self.window, false);
+        let (from, mut stopped) = (self.window, false);
         self.window = until.0 / self.shared.width;
+        let mut next = self.exchange(from, stopped);
         for round in 1.. {
-            let mine = self.part.next_window(&self.shared, from).unwrap_or(u64::MAX);
-            let next = self.carrier.least(if stopped { 0 } else { mine.saturating_add(1) });
-            let window = next.checked_sub(1).filter(|window| self.shared.begin(*window) < until);
-            let Some(window) = window else { break };
+            let Some(window) = next.checked_sub(1).filter(|window| self.shared.begin(*window) < until) else { break };
             self.part.run_window(&self.shared, window, until);
-            self.exchange();
             self.windows += 1;
-            from = window + 1;
+            let from = window + 1;
+            stopped = look(WindowProgress { now: self.shared.begin(from), events: self.part.events() });
+            next = self.exchange(from, stopped);
             if round % WINDOWS_OF_NOTES == 0 {
                 let seen = see(&self.gather());
                 self.understood(seen);
             }
-            stopped = look(WindowProgress { now: self.shared.begin(from), events: self.part.events() });
         }
         let seen = see(&self.gather());
         self.understood(seen);
@@ -147,17 +145,26 @@ impl<M: HostMessages, C: Carrier> Rank<M, C> {
         self.carrier.gather(self.part.observer.take())
     }
 
-    /// Brings the mail of a window to the ranks that it is for.
-    fn exchange(&mut self) {
+    /// Brings the mail of the window before `from` to the ranks that it is for. Returns the first window from `from` on in which something happens anywhere,
+    /// and one; 0 if a rank is to stop. Ends all ranks if they are not at the same window.
+    fn exchange(&mut self, from: u64, stopped: bool) -> u64 {
+        // What this rank has just sent is among it, so that all know before they have read their mail.
+        let mine = self.part.next_window(&self.shared, from).unwrap_or(u64::MAX);
+        let mut next = if stopped { 0 } else { mine.saturating_add(1) };
         let mut letters = Vec::with_capacity(self.carrier.ranks());
         for mail in self.part.mail() {
             self.remote += mail.packets() as u64;
-            letters.push(mail.write());
+            letters.push(mail.write([from, next]));
         }
         for letter in self.carrier.exchange(letters) {
-            let read = self.part.read_mail(&self.shared, Letter(&letter));
+            let mut letter = Letter(&letter);
+            let (theirs, wanted) = (self.understood(letter.long()), self.understood(letter.long()));
+            self.understood((theirs == from && (wanted == 0 || wanted > from)).then_some(()));
+            next = next.min(wanted);
+            let read = self.part.read_mail(&self.shared, letter);
             self.understood(read);
         }
+        next
     }
 
     /// Numbers of each link, of which each rank knows its own. Rank 0 has them all.

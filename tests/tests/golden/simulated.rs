@@ -1,6 +1,5 @@
 //! A replay written as a trace is what the replay was: replayed over the same network it takes the same time to the
 //! nanosecond, and what it says of messages, tasks and spans fits together.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

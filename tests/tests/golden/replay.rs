@@ -1,5 +1,4 @@
 //! The golden terasort, replayed: on a model of its own network it takes the recorded time, on others it follows causes.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 use std::sync::OnceLock;

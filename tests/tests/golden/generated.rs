@@ -1,6 +1,5 @@
 //! The like of a recorded job, from the parameters that `merger characterise` learns, and a recorded job grown, on a model of the
 //! network of the recording: it takes as long as the recorded one, and its phases do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,5 @@
 //! A real cluster that encrypts what Hadoop can encrypt without Kerberos: messages begin where the records of TLS and the
 //! tokens of SASL begin, although nobody can read what is in them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;

@@ -1,5 +1,4 @@
 //! Recorded jobs as programs: what `merger export --to goal`, `--to flows` and `--to vef` write, `replay program` runs.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 

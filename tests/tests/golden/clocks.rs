@@ -1,5 +1,4 @@
 //! Wrong clocks do not change a trace: hosts whose clocks were off and drifted merge to the same times.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::HashMap;
 use std::fs;

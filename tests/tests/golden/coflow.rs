@@ -1,5 +1,4 @@
 //! The shuffle of a recorded job goes over ports: what `merger export --to coflow` writes, `replay coflow` reads.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use hadoptic_tests::{golden, run, run_json};
 

@@ -1,5 +1,4 @@
 //! The golden captures, stripped of their payload, merge to what they are with it: by what the JVMs said.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;

@@ -1,5 +1,4 @@
 //! The golden captures meet what is promised of a capture: owners, known messages, the kernel's and the job's counters.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use hadoptic_tests::{golden, run, run_json};
 use serde_json::Value;

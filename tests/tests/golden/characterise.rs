@@ -1,6 +1,5 @@
 //! What `merger characterise` says of the golden captures: the sums of `merger check` to the byte, what a slow count of the
 //! tables gives, and the jobs' own counters.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,0 +1,56 @@
+//! Runs the simulator.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use hadoptic_tests::process::memory_peak_bytes;
+use serde_json::Value;
+
+/// Experiments and the peers' configurations.
+pub const CASES: &str = "tests/bench";
+pub const REPLAY: &str = "target/release/replay";
+
+pub fn announce(name: &str) {
+    trace::stderr::print(format!("running {name}"));
+}
+
+/// The JSON object that a program printed last.
+pub fn json_of(command: &Command, output: &Output) -> Result<Value> {
+    ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let begin = text.rfind("\n{").map_or(0, |at| at + 1);
+    serde_json::from_str(&text[begin..]).with_context(|| format!("{command:?} printed no JSON object"))
+}
+
+/// Runs an experiment. Its summary gets one key more, `memory_peak_bytes`: the most that the program has held.
+pub fn simulate(name: &str) -> Result<Value> {
+    simulate_with(name, &[])
+}
+
+/// The same with values of the experiment replaced, as `--set` takes them.
+pub fn simulate_with(name: &str, sets: &[&str]) -> Result<Value> {
+    let results = std::env::temp_dir().join(format!("hadoptic-bench-{}", std::process::id()));
+    let experiment = Path::new(CASES).join(format!("{name}.toml"));
+    let mut command = Command::new(REPLAY);
+    command.arg("run").arg(experiment).args(["--threads", "1", "--json", "--force"]).arg("--out").arg(&results);
+    command.args(sets.iter().flat_map(|set| ["--set", set]));
+    let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {command:?}"))?;
+    let mut memory = 0;
+    while child.try_wait()?.is_none() {
+        memory = memory_peak_bytes(child.id()).unwrap_or(memory);
+        thread::sleep(Duration::from_millis(20));
+    }
+    let summary = json_of(&command, &child.wait_with_output()?);
+    let _ = fs::remove_dir_all(&results);
+    let mut summary = summary?;
+    summary["memory_peak_bytes"] = memory.into();
+    Ok(summary)
+}
+
+pub fn number(of: &Value, key: &str) -> Result<f64> {
+    of[key].as_f64().with_context(|| format!("no {key} in {of}"))
+}
