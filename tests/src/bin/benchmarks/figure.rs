@@ -13,6 +13,11 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// A line without a peer.
+    pub fn alone(name: &str, what: &str, ours: f64, unit: &'static str, more_is_better: bool) -> Self {
+        Self { name: format!("{name}: {what}"), ours, peer: None, unit, more_is_better }
+    }
+
     /// How many times better ours is; `None` without a peer.
     pub fn ratio(&self) -> Option<f64> {
         let (_, peer) = self.peer?;

@@ -45,13 +45,7 @@ pub fn golden(name: &str, runs: usize) -> Result<Vec<Figure>> {
         let summary = json_of(&replay, &output)?;
         rates.push(number(&summary, "events")? / number(&summary, "wall_s")?);
     }
-    let figure = |what: &str, ours: f64, unit, more_is_better| Figure {
-        name: format!("{name}: {what}"),
-        ours,
-        peer: None,
-        unit,
-        more_is_better,
-    };
+    let figure = |what: &str, ours: f64, unit, more_is_better| Figure::alone(name, what, ours, unit, more_is_better);
     Ok(vec![
         figure("speed", median(rates), "events per second, without reading the trace", true),
         figure("time", median(whole), "s of CPU for the golden terasort, reading and results included", false),
@@ -80,13 +74,7 @@ pub fn program(name: &str, runs: usize) -> Result<Figure> {
         let events = program.operations() as f64 + program.messages() as f64;
         rates.push(events / (thread_cpu_seconds().unwrap_or(begin) - begin));
     }
-    Ok(Figure {
-        name: format!("{name}: speed"),
-        ours: median(rates),
-        peer: None,
-        unit: "operations and messages per second of CPU",
-        more_is_better: true,
-    })
+    Ok(Figure::alone(name, "speed", median(rates), "operations and messages per second of CPU", true))
 }
 
 /// In round k each rank sends to the rank 2^k ahead, and goes on once it has heard from the one 2^k behind.

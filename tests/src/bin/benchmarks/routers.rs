@@ -123,13 +123,7 @@ pub fn alone(name: &str, runs: usize) -> Result<Figure> {
         Ok(number(&summary, "flit_hops")? / number(&summary, "cpu_s")?)
     };
     let ours = (0..runs).map(|_| speed()).collect::<Result<_>>()?;
-    Ok(Figure {
-        name: format!("{name}: speed"),
-        ours: median(ours),
-        peer: None,
-        unit: "flit-hops per second of CPU",
-        more_is_better: true,
-    })
+    Ok(Figure::alone(name, "speed", median(ours), "flit-hops per second of CPU", true))
 }
 
 pub fn against_insee(name: &str, (keys, more): (&str, f64), program: &Path, runs: usize) -> Result<Figure> {

@@ -62,13 +62,7 @@ pub fn at_scale(name: &str, runs: usize) -> Result<Vec<Figure>> {
     let of = |what: &dyn Fn(&Value) -> Result<f64>| -> Result<f64> {
         Ok(median(all.iter().map(what).collect::<Result<_>>()?))
     };
-    let figure = |what: &str, ours: f64, unit, more_is_better| Figure {
-        name: format!("{name}: {what}"),
-        ours,
-        peer: None,
-        unit,
-        more_is_better,
-    };
+    let figure = |what: &str, ours: f64, unit, more_is_better| Figure::alone(name, what, ours, unit, more_is_better);
     Ok(vec![
         figure(
             "packets",
