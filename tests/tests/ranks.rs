@@ -149,7 +149,8 @@ const ENDLESS: [&str; 2] = ["--set", "traffic.batch=10s"];
 fn a_rank_that_ends_early_ends_the_run_with_an_error() {
     test_support::skip_if!(missing());
     let bench = Bench::new();
-    let killed = bench.with_second("killed", "\"$1\" & sleep 0.5; kill -9 $!; wait $!");
+    // Late enough for it to be a rank, on a busy machine too.
+    let killed = bench.with_second("killed", "\"$1\" & sleep 2; kill -9 $!; wait $!");
     let error = bench.fails(&killed, &ENDLESS);
     assert!(error.contains("--ranks: ") && error.contains("ended with"), "{error}");
     // MPICH's mpirun waits for ever for one that has never been a rank.

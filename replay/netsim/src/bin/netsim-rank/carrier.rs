@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::thread;
+use std::time::Duration;
 
 use mpi::environment::Universe;
 use mpi::point_to_point::MatchedReceiveVec as _;
@@ -10,6 +11,9 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator as _, Destination as _, Source as _};
 use mpi::{Count, Rank};
 use netsim::fabric::windows::Carrier;
+
+/// So long `mpirun` has to pass on what a rank wrote: what it has not read when one aborts it throws away.
+const PASSED_ON: Duration = Duration::from_secs(1);
 
 /// All processes that `mpirun` has started. MPI ends them all when a call of one of them fails.
 pub struct Mpi {
@@ -69,7 +73,9 @@ impl Carrier for Mpi {
     }
 
     fn give_up(&self, reason: &str) -> ! {
-        let _ = writeln!(io::stderr(), "netsim-rank: {reason}");
+        // At once: all ranks may say why, and the first that aborts ends those that are still writing.
+        let _ = io::stderr().write_all(format!("netsim-rank: {reason}\n").as_bytes());
+        thread::sleep(PASSED_ON);
         self.world.abort(2)
     }
 
