@@ -42,11 +42,23 @@ pub(super) struct Cut {
     pub bytes: u32,
 }
 
+/// What waits at a host.
+#[derive(Clone, Copy)]
+struct Queue {
+    first: MessageId,
+    last: MessageId,
+    /// Packets of its messages that have not been taken out.
+    packets: u64,
+}
+
+impl Queue {
+    const EMPTY: Self = Self { first: MessageId::NONE, last: MessageId::NONE, packets: 0 };
+}
+
 /// The messages of all hosts.
 pub(super) struct Messages {
     open: Slab<MessageId, Open>,
-    /// First and last message of each queue.
-    queues: Vec<(MessageId, MessageId)>,
+    queues: Vec<Queue>,
     /// How many packets were numbered at each host.
     numbers: Vec<u64>,
     mtu: u64,
@@ -60,7 +72,7 @@ impl Messages {
     pub fn new(hosts: u32, queues: usize, mtu: Bytes, headers: Bytes) -> Self {
         Self {
             open: Slab::default(),
-            queues: vec![(MessageId::NONE, MessageId::NONE); queues],
+            queues: vec![Queue::EMPTY; queues],
             numbers: vec![0; hosts as usize],
             mtu: mtu.get(),
             headers: headers.get(),
@@ -90,21 +102,22 @@ impl Messages {
             next: MessageId::NONE,
         });
         *number += packets;
-        let (first, last) = &mut self.queues[queue];
-        let was_empty = *first == MessageId::NONE;
+        let queue = &mut self.queues[queue];
+        let was_empty = queue.first == MessageId::NONE;
         if was_empty {
-            *first = id;
+            queue.first = id;
         } else {
-            self.open.get_mut(*last).next = id;
+            self.open.get_mut(queue.last).next = id;
         }
-        *last = id;
+        queue.last = id;
+        queue.packets += packets;
         was_empty
     }
 
     /// The length of the next packet of `queue` and when its message was handed over; `None` if nothing waits there.
     #[inline]
     pub fn peek(&self, queue: usize) -> Option<(u32, SimTime)> {
-        let (first, _) = self.queues[queue];
+        let first = self.queues[queue].first;
         (first != MessageId::NONE).then(|| {
             let open = self.open.get(first);
             (self.packet_bytes(open.rest), open.handed_over)
@@ -113,7 +126,7 @@ impl Messages {
 
     /// The key of the next packet of `queue`; `None` if nothing waits there.
     pub fn next_key(&self, queue: usize) -> Option<u64> {
-        let (first, _) = self.queues[queue];
+        let first = self.queues[queue].first;
         (first != MessageId::NONE).then(|| {
             let open = self.open.get(first);
             key(open.source, open.number)
@@ -125,28 +138,22 @@ impl Messages {
         self.numbers[host.0 as usize]
     }
 
-    /// How many packets wait in `queue`, counted until there are more than `most`.
-    pub fn waiting(&self, queue: usize, most: u64) -> u64 {
-        let (mut message, last) = self.queues[queue];
-        let mut packets = 0;
-        while message != MessageId::NONE && packets <= most {
-            let open = self.open.get(message);
-            packets += packets_of(open.rest, self.mtu);
-            message = if message == last { MessageId::NONE } else { open.next };
-        }
-        packets
+    /// How many packets wait in `queue`.
+    #[inline]
+    pub fn waiting(&self, queue: usize) -> u64 {
+        self.queues[queue].packets
     }
 
     /// Whether nothing waits in `queue`.
     #[inline]
     pub fn is_empty(&self, queue: usize) -> bool {
-        self.queues[queue].0 == MessageId::NONE
+        self.queues[queue].first == MessageId::NONE
     }
 
     /// Takes the next packet out of `queue`.
     #[inline]
     pub fn cut(&mut self, queue: usize) -> Option<Cut> {
-        let (message, last) = self.queues[queue];
+        let message = self.queues[queue].first;
         if message == MessageId::NONE {
             return None;
         }
@@ -156,8 +163,14 @@ impl Messages {
         let number = open.number;
         open.number += 1;
         open.rest -= open.rest.min(self.mtu);
+        let queue = &mut self.queues[queue];
+        queue.packets -= 1;
         if open.rest == 0 {
-            self.queues[queue] = if message == last { (MessageId::NONE, MessageId::NONE) } else { (open.next, last) };
+            if message == queue.last {
+                *queue = Queue::EMPTY;
+            } else {
+                queue.first = open.next;
+            }
         }
         Some(Cut { message, number, bytes })
     }

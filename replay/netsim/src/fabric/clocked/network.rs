@@ -147,7 +147,7 @@ impl<O: Observer, N: ClockedNetwork<Observer = O>> PacketFabric<O> for N {
     fn waits_more_than(&self, host: HostIndex, most: u64) -> Option<bool> {
         let Parts { topology, messages, queues, .. } = self.parts();
         let first = topology.host_node(host.0).0 as usize * queues;
-        let waiting = (first..first + queues).map(|queue| messages.waiting(queue, most));
+        let waiting = (first..first + queues).map(|queue| messages.waiting(queue));
         Some(waiting.fold(0, u64::saturating_add) > most)
     }
 

@@ -1,5 +1,6 @@
 //! Heads of queues choose where they go on.
 
+use super::ahead::AHEAD;
 use super::lane_asks::LaneBits;
 use super::lanes::Lanes;
 use super::strategies::Strategies;
@@ -69,9 +70,15 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             choosers.order(self.undecided.is_some(), |at| self.turn_of_choice(at, now), &mut choosing);
             self.choosers = choosers;
         }
-        for queue in choosing.drain(..) {
-            if self.undecided.is_some() { self.choose_with_room(queue, now) } else { self.choose(queue, now) }
+        for queues in choosing.chunks(AHEAD) {
+            if self.reads_ahead {
+                self.read_heads(queues);
+            }
+            for queue in queues {
+                if self.undecided.is_some() { self.choose_with_room(*queue, now) } else { self.choose(*queue, now) }
+            }
         }
+        choosing.clear();
         self.choosing = choosing;
     }
 
@@ -190,7 +197,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     pub(super) fn choose_with_room(&mut self, queue: LaneId, now: SimTime) {
         match self.lane_for(queue, now).0 {
             Some(lane) => self.commit(queue, lane, now),
-            None => self.wait_for_lanes(queue, now),
+            None => self.wait_for_ranks(queue, now),
         }
     }
 
@@ -228,12 +235,18 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     /// The head of `queue` looks again when it may find a lane.
     pub(super) fn wait_for_lanes(&mut self, queue: LaneId, now: SimTime) {
         let hop = self.hop(queue);
+        self.routes.ranks(&hop, &mut self.ranks);
+        self.wait_for_ranks(queue, now);
+    }
+
+    /// The same of the head whose ranks were found last.
+    fn wait_for_ranks(&mut self, queue: LaneId, now: SimTime) {
+        let input_link = self.link_numbers.global(self.number.link(queue));
         let packet = self.packets.get(self.lanes.ends[queue].buffer.first);
         let (base, need) = (u32::from(packet.base), u32::from(packet.credits));
-        let mut ranks = std::mem::take(&mut self.ranks);
-        self.routes.ranks(&hop, &mut ranks);
+        let ranks = std::mem::take(&mut self.ranks);
         for rank in ranks.iter() {
-            let needed = self.needed(&rank, need, hop.input_link);
+            let needed = self.needed(&rank, need, input_link);
             for lane in rank.lanes {
                 let lane = self.offered(*lane, base);
                 self.wait_where_missing(queue, lane, needed, now);

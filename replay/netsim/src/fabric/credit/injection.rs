@@ -103,7 +103,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     /// Whether more than `most` packets wait in queue `queue` of the host of `message`.
     fn has_more(&self, message: &Message, queue: u32, most: u64) -> bool {
         let queue = self.number.queue(self.topology.host_node(message.source.0), queue);
-        self.messages.waiting(queue, most) > most
+        self.messages.waiting(queue) > most
     }
 
     /// Of `queues` (a bit each) the one with the fewest flits; of several the first from a drawn one on, or the first of all.

@@ -209,6 +209,14 @@ impl<B: BufferPolicy> Lanes<B> {
         }
     }
 
+    /// What is looked at of the credits of `lane`: something to wait for.
+    #[inline]
+    pub fn read(&self, lane: LaneId) -> u64 {
+        let sender = &self.ends[lane].sender;
+        let returns = sender.first_return != ReturnId::NONE;
+        u64::from(sender.free) ^ if returns { self.returns.get(sender.first_return).end.0 } else { 0 }
+    }
+
     /// Until when the packet on `lane` is sent; `None` if it has not started.
     pub fn held_until(&self, lane: LaneId) -> Option<SimTime> {
         self.held_until.get(lane).copied().filter(|_| self.claimed[lane] == 0)

@@ -4,6 +4,7 @@
 //! next packet, a packet is delivered. Flits have no events; credits come back by schedule (`lanes`). Whatever
 //! happens in one instant is seen before anything is arbitrated: arrivals only note which links have to look.
 
+mod ahead;
 mod allocation;
 mod allocator;
 mod arbiter;
@@ -29,6 +30,7 @@ mod link_numbers;
 mod link_timing;
 mod packet;
 mod pending;
+mod read_ahead;
 mod receiving;
 mod returns;
 mod sending;
@@ -63,6 +65,7 @@ use crate::routing::{Lane, Ranks, Routes};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use crate::units::{Bytes, DurationPs};
+use ahead::{AHEAD, MIN_LANES};
 use arbiter::{Tables, Turns};
 use border::Border;
 use choosers::Choosers;
@@ -233,6 +236,8 @@ pub struct Credit<O, S: Strategies = Configured> {
     found: Vec<Lane>,
     grants: Grants,
     looking: Vec<LinkId>,
+    /// Whether it is so large that what an instant looks at is read ahead.
+    reads_ahead: bool,
     traffic: TiVec<LinkId, Traffic>,
     meters: TiVec<LinkId, LinkMeter>,
     delivered: u64,
@@ -427,6 +432,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             found: Vec::new(),
             grants: Grants::default(),
             looking: Vec::new(),
+            reads_ahead: number.count(links.len()) >= MIN_LANES,
             traffic: vec![Traffic::default(); links.len()].into(),
             meters: vec![LinkMeter::default(); links.len()].into(),
             delivered: 0,
@@ -459,7 +465,12 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if at > until {
             return None;
         }
+        let mut events = 0usize;
         while let Some(event) = self.events.pop(at) {
+            if self.reads_ahead && events.is_multiple_of(AHEAD) {
+                self.read_events();
+            }
+            events += 1;
             if let Event::HeadAndLink(queue) = event {
                 let link = self.number.link(self.lanes.ends[queue].buffer.chosen);
                 self.woken(link, at);
@@ -490,18 +501,34 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             self.choose_all(at);
         }
         let mut looking = std::mem::take(&mut self.looking);
-        for link in looking.drain(..) {
-            let state = &mut self.links[link];
-            state.listed = false;
-            match &mut self.switches {
-                Some(switches) if !state.from_host => {
-                    switches.look_at(self.topology.link(self.link_numbers.global(link)).from);
-                }
-                _ => self.arbitrate(link, at),
+        if self.reads_ahead {
+            // Those of a switch one behind the other.
+            looking.sort_unstable();
+        }
+        for links in looking.chunks(AHEAD) {
+            if self.reads_ahead {
+                self.read_links(links);
+            }
+            for link in links {
+                self.look_at(*link, at);
             }
         }
+        looking.clear();
         self.looking = looking;
         self.allocate_all(at);
+    }
+
+    /// `link` takes a packet, or its switch allocates.
+    #[inline(always)]
+    fn look_at(&mut self, link: LinkId, at: SimTime) {
+        let state = &mut self.links[link];
+        state.listed = false;
+        match &mut self.switches {
+            Some(switches) if !state.from_host => {
+                switches.look_at(self.topology.link(self.link_numbers.global(link)).from);
+            }
+            _ => self.arbitrate(link, at),
+        }
     }
 
     /// The most credits that the packets of a VL held at the end of `link`: no more than there are, though a packet that leaves counts whole.
@@ -633,7 +660,7 @@ impl<O: Observer, S: Strategies> PacketFabric<O> for Credit<O, S> {
         let queues = (0..self.vls).map(|vl| self.number.queue(node, vl));
         let mut waiting = 0u64;
         for queue in queues {
-            waiting = waiting.saturating_add(self.messages.waiting(queue, most));
+            waiting = waiting.saturating_add(self.messages.waiting(queue));
         }
         Some(waiting > most)
     }

@@ -84,6 +84,12 @@ impl<E: Copy + Ord> PendingEvents<E> {
         Some(event)
     }
 
+    /// The next events in their order, `count` at most, as far as they are known without going on.
+    #[inline]
+    pub fn next_few(&self, count: usize) -> impl Iterator<Item = E> {
+        self.run.iter().rev().take(count).map(|entry| entry.event)
+    }
+
     /// Goes on with the next slot that holds something.
     fn settle(&mut self) {
         if self.wheel.settle(&mut self.run) && self.run.windows(2).any(|two| two[0].at < two[1].at) {
