@@ -2,7 +2,7 @@
 
 use super::InputOutputQueued;
 use super::config::Requests;
-use super::state::{Asked, Event, Queued};
+use super::state::{Asked, Event, Found, InputPort, Queued};
 use crate::fabric::clocked::matching::{Instant, Request, Stage, Turns};
 use crate::fabric::clocked::packet::Packet;
 use crate::fabric::packet::Observer;
@@ -31,8 +31,7 @@ struct Here {
 impl<O: Observer> InputOutputQueued<O> {
     /// A packet has become the first in a VC of an input that nothing moves out of.
     pub(super) fn asks(&mut self, input_vc: u32) {
-        let link = self.ports.inputs()[(input_vc / self.vcs) as usize];
-        let switch = self.topology.link(link).to.0 - self.topology.hosts();
+        let switch = self.inputs[(input_vc / self.vcs) as usize].at.0 - self.topology.hosts();
         let asking = &mut self.asking[switch as usize];
         if asking.is_empty() {
             self.working.push(switch);
@@ -50,10 +49,11 @@ impl<O: Observer> InputOutputQueued<O> {
             drawn: draw(self.config.seed, (1 << 61) + u64::from(switch), now),
         };
         let mut asking = std::mem::take(&mut self.asking[switch as usize]);
-        let mut asked = std::mem::take(&mut self.asked);
+        let (mut asked, mut found) = (std::mem::take(&mut self.asked), std::mem::take(&mut self.found));
         for input_vc in &asking {
-            self.ask(&here, *input_vc, &mut asked);
+            self.ask(&here, *input_vc, &mut found, &mut asked);
         }
+        self.found = found;
         if self.config.allocator.is_some() {
             self.match_asked(&here, &mut asked);
         } else if asked.len() > 1 {
@@ -61,7 +61,7 @@ impl<O: Observer> InputOutputQueued<O> {
         }
         for Asked { input_vc, output_vc, needs, .. } in &asked {
             let granted = self.input_vcs[*input_vc as usize].moves_until > now;
-            if !granted && self.output_vcs[*output_vc as usize].moves_until <= now {
+            if !granted && !self.moves_into(*output_vc, now) {
                 self.grant(*input_vc, *output_vc, *needs, now);
             }
         }
@@ -98,45 +98,47 @@ impl<O: Observer> InputOutputQueued<O> {
         }
     }
 
-    /// What the packet that is first in `input_vc` asks for.
-    fn ask(&self, here: &Here, input_vc: u32, asked: &mut Vec<Asked>) {
+    /// What the packet that is first in `input_vc` asks for; `found` is what it may ask for.
+    fn ask(&self, here: &Here, input_vc: u32, found: &mut Vec<Found>, asked: &mut Vec<Asked>) {
         let Some(id) = self.input_vcs[input_vc as usize].waiting.front() else { return };
         let packet = self.packets.get(*id);
-        let link = self.ports.inputs()[(input_vc / self.vcs) as usize];
-        let from_host = self.topology.is_host(self.topology.link(link).from);
+        let InputPort { link, at, from_host, .. } = self.inputs[(input_vc / self.vcs) as usize];
         let mut one = [link];
-        let ways = self.ways(self.topology.link(link).to, link, input_vc % self.vcs, packet, &mut one);
-        let begin = asked.len();
+        let ways = self.ways(at, link, input_vc % self.vcs, packet, &mut one);
+        found.clear();
         for link in ways.links {
             let output = self.ports.output_of(*link);
-            let to_host = self.topology.is_host(self.topology.link(*link).to);
+            let leaves = &self.outputs[output as usize];
+            let to_host = leaves.to_host;
             // Who turns, into a ring or to a host, leaves room for another packet where rings keep bubbles.
             let bubble = self.keeps_bubbles && (ways.enters_ring || to_host);
             let needs = packet.flits + if bubble { self.largest_flits } else { 0 };
-            let vcs = if to_host { 0..self.vcs } else { self.vcs_of(ways.class) };
             let first = output * self.vcs;
             if !self.config.busy_outputs && (first..first + self.vcs).any(|vc| self.moves_into(vc, here.now)) {
                 continue;
             }
-            for vc in vcs {
-                if self.moves_into(first + vc, here.now) || self.room(output, vc, here.now) < needs {
-                    continue;
+            let left = leaves.left_by(here.now);
+            let vcs = if to_host { 0..self.vcs } else { self.vcs_of(ways.class) };
+            let fills = &self.fills[(first + vcs.start) as usize..(first + vcs.end) as usize];
+            for (vc, fill) in vcs.zip(fills) {
+                let held = fill.flits - if u32::from(leaves.vc) == vc { left } else { 0 };
+                if fill.moves_until <= here.now && self.config.output_buffer - held >= needs {
+                    found.push(Found { output_vc: first + vc, needs });
                 }
-                asked.push(Asked { rank: (from_host, 0), input_vc, output_vc: first + vc, needs });
             }
         }
         let local = input_vc - here.first_input_vc;
-        if self.config.requests == Requests::One && asked.len() > begin + 1 {
-            let bits = draw(here.drawn, 0, local.into());
-            let number = below(bits, (asked.len() - begin) as u64) as usize;
-            asked[begin] = asked[begin + number];
-            asked.truncate(begin + 1);
+        let mut taken = found.as_slice();
+        if self.config.requests == Requests::One && taken.len() > 1 {
+            let number = below(draw(here.drawn, 0, local.into()), taken.len() as u64) as usize;
+            taken = &taken[number..=number];
         }
-        let transit_first = self.config.transit_priority;
-        for asked in &mut asked[begin..] {
-            let place = (u64::from(local) << 32) + u64::from(asked.output_vc - here.first_output_vc);
-            asked.rank = (from_host && transit_first, draw(here.drawn, 1, place));
-        }
+        let later = from_host && self.config.transit_priority;
+        asked.extend(taken.iter().map(|Found { output_vc, needs }| {
+            let place = (u64::from(local) << 32) + u64::from(output_vc - here.first_output_vc);
+            let rank = (later, draw(here.drawn, 1, place));
+            Asked { rank, input_vc, output_vc: *output_vc, needs: *needs }
+        }));
     }
 
     /// The VCs of a class.
@@ -147,20 +149,7 @@ impl<O: Observer> InputOutputQueued<O> {
 
     /// Whether a packet moves into a VC of an output that was granted before `now`.
     fn moves_into(&self, output_vc: u32, now: u64) -> bool {
-        self.output_vcs[output_vc as usize].moves_until > now
-    }
-
-    /// Flits for which a VC of an output has room at the begin of the cycle `now`.
-    fn room(&self, output: u32, vc: u32, now: u64) -> u32 {
-        let leaves = &self.outputs[output as usize];
-        let held = self.output_vcs[(output * self.vcs + vc) as usize].flits;
-        let left = if u32::from(leaves.vc) == vc {
-            // No more than its flits.
-            u32::try_from(now - leaves.since.min(now)).unwrap_or(u32::MAX).min(leaves.flits)
-        } else {
-            0
-        };
-        self.config.output_buffer + left - held
+        self.fills[output_vc as usize].moves_until > now
     }
 
     /// Leaves of `asked` what the separable allocator grants.
@@ -204,21 +193,20 @@ impl<O: Observer> InputOutputQueued<O> {
             self.calendar.put(moved, Event::Moved { input_vc });
         }
         let ready_at = now + u64::from(self.config.latency.crossbar);
-        let given = &mut self.output_vcs[output_vc as usize];
-        given.moves_until = moved;
-        given.flits += flits;
-        given.queue.push_back(Queued { packet: id, flits, ready_at, needs });
+        let fill = &mut self.fills[output_vc as usize];
+        fill.moves_until = moved;
+        fill.flits += flits;
+        self.output_vcs[output_vc as usize].queue.push_back(Queued { packet: id, flits, ready_at, needs });
         let (output, vc) = (output_vc / self.vcs, output_vc % self.vcs);
         self.outputs[output as usize].waiting |= 1 << vc;
         self.try_output(output, ready_at.max(self.outputs[output as usize].free_from()), now);
 
         // The credits of its flits go back as they move.
-        let link = self.ports.inputs()[(input_vc / self.vcs) as usize];
+        let InputPort { link, sender_vc, told_after, .. } = self.inputs[(input_vc / self.vcs) as usize];
         if let Some(occupancy) = &mut self.occupancy {
             occupancy.leaves(usize::from(link) * self.vcs as usize + (input_vc % self.vcs) as usize, now, moved);
         }
-        let sender_vc = self.ports.output_of(link) * self.vcs + input_vc % self.vcs;
-        let at = now + 1 + u64::from(self.delays[link.back()]);
-        self.calendar.put(at, Event::Credits { output_vc: sender_vc, flits });
+        let credits = Event::Credits { output_vc: sender_vc + input_vc % self.vcs, flits };
+        self.calendar.put(now + u64::from(told_after), credits);
     }
 }

@@ -30,18 +30,16 @@ impl<O: Observer> InputOutputQueued<O> {
         }
         self.outputs[output as usize].try_at = NEVER;
         let link = self.ports.outputs()[output as usize];
-        let from = self.topology.link(link).from;
-        if self.topology.is_host(from) {
-            self.host_tries(from, output, link, now);
+        if self.outputs[output as usize].from_host {
+            self.host_tries(self.topology.link(link).from, output, link, now);
         } else {
             self.link_tries(output, link, now);
         }
     }
 
     fn link_tries(&mut self, output: u32, link: LinkId, now: u64) {
-        let Output { waiting, turn, .. } = self.outputs[output as usize];
+        let Output { waiting, turn, to_host, .. } = self.outputs[output as usize];
         let first = (output * self.vcs) as usize;
-        let to_host = self.topology.is_host(self.topology.link(link).to);
         // When one may leave, as far as that is known.
         let mut later = NEVER;
         let mut found = None;
@@ -73,7 +71,7 @@ impl<O: Observer> InputOutputQueued<O> {
     fn leave_output_queue(&mut self, output: u32, vc: u32, link: LinkId, to_host: bool, now: u64) {
         let index = (output * self.vcs + vc) as usize;
         let Output { flits: left, vc: left_vc, .. } = self.outputs[output as usize];
-        self.output_vcs[(output * self.vcs) as usize + usize::from(left_vc)].flits -= left;
+        self.fills[(output * self.vcs) as usize + usize::from(left_vc)].flits -= left;
         let state = &mut self.output_vcs[index];
         let Some(queued) = state.queue.pop_front() else { return };
         let empty = state.queue.is_empty();
@@ -91,7 +89,7 @@ impl<O: Observer> InputOutputQueued<O> {
             self.try_output(output, free, now);
         }
         self.packets.get_mut(queued.packet).switches += 1;
-        self.begins_to_cross(link, vc, queued.packet, queued.flits, now);
+        self.begins_to_cross((link, vc), to_host, queued.packet, queued.flits, now);
     }
 
     /// The next packet of a host begins to leave, if there is one and credits for all its flits.
@@ -125,14 +123,14 @@ impl<O: Observer> InputOutputQueued<O> {
         let state = &mut self.outputs[output as usize];
         (state.since, state.flits) = (now, flits);
         let free = state.free_from();
-        self.begins_to_cross(link, u32::try_from(vc).unwrap_or(0), packet, flits, now);
+        self.begins_to_cross((link, u32::try_from(vc).unwrap_or(0)), false, packet, flits, now);
         if !self.messages.is_empty(host.0 as usize) {
             self.try_output(output, free, now);
         }
     }
 
-    /// A packet begins to cross `link`.
-    fn begins_to_cross(&mut self, link: LinkId, vc: u32, packet: PacketId, flits: u32, now: u64) {
+    /// A packet begins to cross a VC of a link.
+    fn begins_to_cross(&mut self, (link, vc): (LinkId, u32), to_host: bool, packet: PacketId, flits: u32, now: u64) {
         self.moved += u64::from(flits);
         let lane = usize::from(link) * self.vcs as usize + vc as usize;
         self.lane_bytes[lane] += u64::from(flits) * self.config.flit.get();
@@ -143,10 +141,9 @@ impl<O: Observer> InputOutputQueued<O> {
             let clock = &self.clock;
             let begins = |cycle: u64, flit: u32| Cycle(cycle + u64::from(flit)).begins(clock);
             let times = |flit| (begins(now, flit), begins(first, flit));
-            let to_host = self.topology.is_host(self.topology.link(link).to);
             log.packet_crosses(self.packets.get(packet).key, (link, vc), (flits, to_host), times);
         }
-        if self.topology.is_host(self.topology.link(link).to) {
+        if to_host {
             self.calendar.put(first + u64::from(flits) - 1, Event::Delivered { packet });
         } else {
             if let Some(occupancy) = &mut self.occupancy {

@@ -30,7 +30,7 @@ use crate::network::Delivery;
 use crate::routing::Routes;
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
-use state::{Asked, Event, InputVc, Output, OutputVc};
+use state::{Asked, Event, Fill, Found, InputPort, InputVc, Output, OutputVc};
 use std::collections::BTreeMap;
 use typed_index_collections::TiVec;
 
@@ -54,6 +54,8 @@ pub struct InputOutputQueued<O> {
     input_vcs: Vec<InputVc>,
     /// By output, then VC; those of hosts have credits only.
     output_vcs: Vec<OutputVc>,
+    fills: Vec<Fill>,
+    inputs: Vec<InputPort>,
     outputs: Vec<Output>,
     /// Where round robins of a separable allocator begin: by VC of an input, and of an output.
     input_turns: Vec<u32>,
@@ -75,6 +77,7 @@ pub struct InputOutputQueued<O> {
     matcher: Matcher,
     /// What is used within one cycle of one switch.
     asked: Vec<Asked>,
+    found: Vec<Found>,
     requests: Vec<Request>,
     meters: TiVec<LinkId, LinkMeter>,
     lane_bytes: Vec<u64>,
@@ -119,6 +122,15 @@ impl<O: Observer> InputOutputQueued<O> {
         let ahead = check_ahead(u64::from(slowest) + u64::from(config.latency.crossbar) + config.largest_flits() + 2)?;
         let ports = Ports::new(&topology);
         let (inputs, outputs, vcs) = (ports.inputs().len(), ports.outputs().len(), usize::from(config.vcs));
+        let is_host = |node: NodeId| topology.is_host(node);
+        let input = |link: &LinkId| InputPort {
+            link: *link,
+            at: topology.link(*link).to,
+            from_host: is_host(topology.link(*link).from),
+            sender_vc: ports.output_of(*link) * u32::from(config.vcs),
+            told_after: 1 + delays[link.back()],
+        };
+        let output = |link: &LinkId| Output::new(is_host(topology.link(*link).from), is_host(topology.link(*link).to));
         let (hosts, links) = (topology.hosts() as usize, topology.links().len());
         Ok(Self {
             observer,
@@ -128,11 +140,12 @@ impl<O: Observer> InputOutputQueued<O> {
             vcs_of_class: (config.vcs / routes.classes()).into(),
             routes,
             clock,
-            delays,
             vcs: config.vcs.into(),
             input_vcs: vec![InputVc::default(); inputs * vcs],
             output_vcs: vec![OutputVc::new(config.buffer); outputs * vcs],
-            outputs: vec![Output::IDLE; outputs],
+            fills: vec![Fill::default(); outputs * vcs],
+            inputs: ports.inputs().iter().map(input).collect(),
+            outputs: ports.outputs().iter().map(output).collect(),
             input_turns: vec![0; inputs * vcs],
             output_turns: vec![0; outputs * vcs],
             asking: vec![Vec::new(); topology.switches() as usize],
@@ -146,6 +159,7 @@ impl<O: Observer> InputOutputQueued<O> {
             open: false,
             matcher: Matcher::default(),
             asked: Vec::new(),
+            found: Vec::new(),
             requests: Vec::new(),
             meters: vec![LinkMeter::default(); links].into(),
             lane_bytes: vec![0; links * vcs],
@@ -154,6 +168,7 @@ impl<O: Observer> InputOutputQueued<O> {
             occupancy: None,
             log: None,
             moved: 0,
+            delays,
             ports,
             config: config.clone(),
             topology,
@@ -239,8 +254,11 @@ impl<O: Observer> ClockedNetwork for InputOutputQueued<O> {
                 Event::Credits { output_vc, flits } => {
                     self.output_vcs[output_vc as usize].credits_return(now, flits);
                     let output = output_vc / self.vcs;
-                    let free = self.outputs[output as usize].free_from();
-                    self.try_output(output, free.max(now), now);
+                    let state = &self.outputs[output as usize];
+                    // What comes later to wait looks by itself.
+                    if state.waiting != 0 || state.from_host {
+                        self.try_output(output, state.free_from().max(now), now);
+                    }
                 }
                 Event::Moved { input_vc } => self.asks(input_vc),
                 Event::Try { output } => self.trying.push(output),

@@ -1,6 +1,7 @@
 //! What is on its way, and where packets wait.
 
 use crate::fabric::ids::PacketId;
+use crate::topology::{LinkId, NodeId};
 use std::collections::VecDeque;
 
 /// Never.
@@ -26,15 +27,32 @@ pub(super) struct Queued {
     pub needs: u32,
 }
 
+/// How full the queue of an output's VC is: what each packet looks at that may ask for it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Fill {
+    /// The cycle from which no packet moves into it.
+    pub moves_until: u64,
+    /// Flits of the packets in it, and of the packet that leaves.
+    pub flits: u32,
+}
+
+/// A link that ends at a switch.
+#[derive(Clone, Copy)]
+pub(super) struct InputPort {
+    pub link: LinkId,
+    /// The switch.
+    pub at: NodeId,
+    pub from_host: bool,
+    /// The first VC of its sender's output, and cycles until that is told of credits.
+    pub sender_vc: u32,
+    pub told_after: u32,
+}
+
 /// A VC of a link, at its sender.
 #[derive(Clone)]
 pub(super) struct OutputVc {
     /// Packets that have not begun to leave, in order.
     pub queue: VecDeque<Queued>,
-    /// Flits of the packets in `queue`, and of the packet that leaves.
-    pub flits: u32,
-    /// The cycle from which no packet moves into it.
-    pub moves_until: u64,
     credits: u32,
     /// The credits that come back one a cycle: from which cycle on, and how many.
     returning: (u64, u32),
@@ -42,7 +60,7 @@ pub(super) struct OutputVc {
 
 impl OutputVc {
     pub const fn new(credits: u32) -> Self {
-        Self { queue: VecDeque::new(), flits: 0, moves_until: 0, credits, returning: (0, 0) }
+        Self { queue: VecDeque::new(), credits, returning: (0, 0) }
     }
 
     /// The credits that have come by `now`.
@@ -94,10 +112,22 @@ pub(super) struct Output {
     pub waiting: u16,
     /// When it is looked at next whether a packet may leave.
     pub try_at: u64,
+    pub from_host: bool,
+    pub to_host: bool,
 }
 
 impl Output {
-    pub const IDLE: Self = Self { since: 0, flits: 0, vc: 0, turn: 0, waiting: 0, try_at: NEVER };
+    /// Nothing has left by a link from a host, or to one.
+    pub const fn new(from_host: bool, to_host: bool) -> Self {
+        Self { since: 0, flits: 0, vc: 0, turn: 0, waiting: 0, try_at: NEVER, from_host, to_host }
+    }
+
+    /// The flits that have left by `now` of the packet that leaves.
+    #[inline]
+    pub fn left_by(&self, now: u64) -> u32 {
+        // No more than its flits.
+        u32::try_from(now - self.since.min(now)).unwrap_or(u32::MAX).min(self.flits)
+    }
 
     /// The cycle from which the link is free.
     pub const fn free_from(&self) -> u64 {
@@ -113,6 +143,13 @@ pub(super) struct Asked {
     pub input_vc: u32,
     pub output_vc: u32,
     /// Flits for which there must be credits when it leaves.
+    pub needs: u32,
+}
+
+/// A VC of an output that a packet may ask for.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    pub output_vc: u32,
     pub needs: u32,
 }
 
