@@ -58,6 +58,7 @@ pub const EXPERIMENTS: &[Shipped] = shipped!["":
     "peers/caminos-basic"
     "peers/caminos-input-output"
     "peers/insee"
+    "peers/insee-bursts"
     "peers/omni-path"
     "sweeps/circuit-set-up"
     "sweeps/host-links"

@@ -22,8 +22,8 @@ pub struct Row {
     pub label: String,
     /// Its keys.
     pub overrides: Vec<Override>,
-    /// Accepted load, latency, and latency within the network.
-    pub values: [Value; 3],
+    /// Accepted load, latency, latency within the network, and the time of a burst.
+    pub values: [Value; 4],
     /// Runs behind it.
     pub runs: u64,
     /// Cycles that the peer does not count.
@@ -33,7 +33,7 @@ pub struct Row {
 }
 
 /// The names of the figures.
-pub(super) const MEASURES: [&str; 3] = ["accepted", "latency", "network_latency"];
+pub(super) const MEASURES: [&str; 4] = ["accepted", "latency", "network_latency", "burst"];
 
 /// A peer's table.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,12 +94,12 @@ fn line_of(text: &str, position: &csv::Position) -> u64 {
 }
 
 fn row(header: &csv::StringRecord, record: &csv::StringRecord) -> Result<Row, String> {
-    let mut values: [(Option<f64>, Option<f64>); 3] = [(None, None); 3];
+    let mut values: [(Option<f64>, Option<f64>); 4] = [(None, None); 4];
     let mut row = Row {
         at: String::new(),
         label: String::new(),
         overrides: Vec::new(),
-        values: [None; 3],
+        values: [None; 4],
         runs: 1,
         apart: 0.0,
         mechanism: None,

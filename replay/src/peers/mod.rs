@@ -5,10 +5,11 @@
 //!
 //! | column | what |
 //! |---|---|
-//! | `accepted`, `latency`, `network_latency` | the peer's accepted load and mean latencies, in flits a node and cycle, and in cycles; one of them at least |
-//! | `accepted_error`, `latency_error`, `network_latency_error` | their standard errors; else those of one run here, divided by the root of `runs` |
+//! | `accepted`, `latency`, `network_latency` | the peer's accepted load and mean latencies, in flits a node and cycle, and in cycles |
+//! | `burst` | how long a burst of `traffic.bursts` takes the peer, the mean in cycles; one of these four at least |
+//! | `accepted_error`, `latency_error`, `network_latency_error`, `burst_error` | their standard errors; else those of one run here, divided by the root of `runs` |
 //! | `runs` | runs of the peer behind a row; 1 if not given |
-//! | `apart` | cycles of a packet that the peer does not count, such as a link that it has not; taken off ours |
+//! | `apart` | cycles of a packet that the peer does not count, such as a link that it has not; taken off our latencies and bursts |
 //! | `mechanism` | why a difference that stays is none of a mistake's |
 
 mod error;
@@ -46,7 +47,7 @@ macro_rules! peers {
 }
 
 /// All of them.
-pub const PEERS: &[Peer] = peers!["caminos-basic" "caminos-input-output" "booksim2" "insee" "omni-path"];
+pub const PEERS: &[Peer] = peers!["caminos-basic" "caminos-input-output" "booksim2" "insee" "insee-bursts" "omni-path"];
 
 /// The experiment of a row: that of `path` with the row's keys.
 ///

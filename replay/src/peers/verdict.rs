@@ -4,10 +4,10 @@ use super::figures::{MEASURES, Row};
 use crate::results::synthetic::TrafficSummary;
 use serde::Serialize;
 
-/// How far a load may be off, below saturation and at it, and a latency below it.
+/// How far a load may be off, below saturation and at it, and latencies and times of bursts below it.
 const LOAD_BELOW: f64 = 0.01;
 const LOAD_AT: f64 = 0.03;
-const LATENCY: f64 = 0.03;
+const TIME: f64 = 0.03;
 /// Or so many standard errors of the difference, below saturation.
 const ERRORS: f64 = 3.0;
 /// A peer that accepts less than this share of what is offered is saturated.
@@ -32,7 +32,7 @@ pub enum Verdict {
 /// A figure of the peer's, and ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
-    /// `accepted`, `latency` or `network_latency`.
+    /// `accepted`, `latency`, `network_latency` or `burst`.
     pub measure: &'static str,
     /// The peer's.
     pub peer: f64,
@@ -76,7 +76,8 @@ impl RowOutcome {
             let ours = |run: &TrafficSummary| match index {
                 0 => run.accepted_load,
                 1 => run.packet_latency_mean_cycles.map(|cycles| cycles - row.apart),
-                _ => run.network_latency_mean_cycles.map(|cycles| cycles - row.apart),
+                2 => run.network_latency_mean_cycles.map(|cycles| cycles - row.apart),
+                _ => run.burst_cycles.as_ref().and_then(|cycles| Some(cycles.mean? - row.apart)),
             };
             let ours = runs.iter().map(ours).collect::<Option<Vec<_>>>()?;
             let of_a_run = deviation(&ours);
@@ -116,7 +117,7 @@ fn judge(measure: usize, saturated: bool, difference: f64, error: f64, is_explai
         (0, true) => LOAD_AT,
         (0, false) => LOAD_BELOW,
         (_, true) => return Verdict::NotJudged,
-        (_, false) => LATENCY,
+        (_, false) => TIME,
     };
     if difference.abs() <= tolerance {
         Verdict::Agrees

@@ -79,6 +79,36 @@ fn at_saturation_loads_have_more_room_and_latencies_none_to_judge() {
 }
 
 #[test]
+fn times_of_bursts_agree_within_the_tolerance_and_differ_beyond_it() {
+    // Each of the two hosts has 5 packets for the other one: 8 cycles each on a link, and 8 more of the last one by storing and forwarding.
+    let folder = tempfile::tempdir().unwrap();
+    let keys = ["arrivals", "load", "warm_up", "measurement"];
+    let is_kept = |line: &&str| !keys.iter().any(|key| line.starts_with(key));
+    let bursts = EXPERIMENT.lines().filter(is_kept).collect::<Vec<_>>().join("\n");
+    let bursts = bursts.replace("[traffic]", "[traffic]\nbursts = 3\nburst = 5");
+    fs::write(folder.path().join("wire.toml"), bursts).unwrap();
+    for (table, verdict, code) in [
+        ("burst\n48", "agrees", 0),
+        ("burst,apart\n46,2", "agrees", 0),
+        ("burst\n49", "agrees", 0),
+        ("burst\n46", "differs", 1),
+        ("burst,burst_error\n46,1", "within-errors", 0),
+        ("burst,mechanism\n46,it has a burst less", "explained", 0),
+    ] {
+        fs::write(folder.path().join("wire.csv"), format!("{table}\n")).unwrap();
+        let output = replay(folder.path(), &["peers", "wire.toml", "--figures", "wire.csv", "--json"]);
+        let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((verdicts(&printed), output.status.code()), (vec![verdict], Some(code)), "{table}: {printed}");
+        assert_eq!(printed["peers"][0]["rows"][0]["figures"][0]["measure"], "burst");
+    }
+    // Where nothing comes in bursts there is no time of one.
+    fs::write(folder.path().join("wire.toml"), EXPERIMENT).unwrap();
+    let output = replay(folder.path(), &["peers", "wire.toml", "--figures", "wire.csv"]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && error.contains("nothing was measured"), "{error}");
+}
+
+#[test]
 fn tables_that_are_wrong_are_refused_with_their_line() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("wire.toml"), EXPERIMENT).unwrap();
@@ -92,7 +122,7 @@ fn tables_that_are_wrong_are_refused_with_their_line() {
         (b"latency\n0\n", "wire.csv:2: latency = 0: a number above 0"),
         (b"latency,runs\n# a comment\n16,0\n", "wire.csv:3: runs = 0"),
         (b"latency,speed\n16,1\n", "wire.csv:2: column speed"),
-        (b"traffic.load,latency\n.1,\n", "wire.csv:2: none of accepted, latency, network_latency"),
+        (b"traffic.load,latency\n.1,\n", "wire.csv:2: none of accepted, latency, network_latency, burst is given"),
         (b"latency\n16,17\n", "wire.csv:2"),
         (b"traffic.laod,latency\n.1,16\n", "wire.csv:2: "),
         (b"traffic.load,latency\n\"[0.1, 0.2]\",16\n", "wire.csv:2: "),
@@ -143,6 +173,7 @@ fn built_in_presets_agree_with_a_row_of_their_peers() {
         ("peers/insee", "traffic.load,accepted,latency,apart\n0.3,.2999,33.6,2\n"),
         // Sources that stop offer no more than is carried, and are saturated all the same.
         ("peers/insee", "traffic.load,accepted,latency\n1.0,.5900,1\n"),
+        ("peers/insee-bursts", ""),
         ("peers/omni-path", "traffic.load,accepted\n1.0,.72\n"),
     ] {
         let own = PEERS.iter().find(|built_in| built_in.name == peer).unwrap().figures;
