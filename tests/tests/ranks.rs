@@ -90,16 +90,18 @@ impl Bench {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// A command like mpirun for two ranks, the second of which runs `script` with the name of the program.
+    /// A command like mpirun for two ranks, the second of which runs `script` with the name of the program. What the first says goes to the file `said` as well.
     fn with_second(&self, name: &str, script: &str) -> String {
+        let first = self.script(&format!("{name}-first"), &format!("exec \"$1\" > >(exec tee {})", self.path("said")));
         let second = self.script(&format!("{name}-second"), script);
-        self.script(name, &format!("exec {} -n 1 \"$3\" : -n 1 {} \"$3\"", self.mpirun, second.display()));
+        let (first, second) = (first.display(), second.display());
+        self.script(name, &format!("exec {} -n 1 {first} \"$3\" : -n 1 {second} \"$3\"", self.mpirun));
         self.path(name)
     }
 
     fn script(&self, name: &str, commands: &str) -> PathBuf {
         let path = self.folder.path().join(name);
-        fs::write(&path, format!("#!/bin/sh\n{commands}\n")).unwrap();
+        fs::write(&path, format!("#!/bin/bash\n{commands}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path
     }
@@ -149,8 +151,9 @@ const ENDLESS: [&str; 2] = ["--set", "traffic.batch=10s"];
 fn a_rank_that_ends_early_ends_the_run_with_an_error() {
     test_support::skip_if!(missing());
     let bench = Bench::new();
-    // Late enough for it to be a rank, on a busy machine too.
-    let killed = bench.with_second("killed", "\"$1\" & sleep 2; kill -9 $!; wait $!");
+    // Once the first has heard of it: it is a rank then.
+    let knows = format!("until grep -qs together {}; do sleep 0.1; done", bench.path("said"));
+    let killed = bench.with_second("killed", &format!("\"$1\" & {knows}; kill -9 $!; wait $!"));
     let error = bench.fails(&killed, &ENDLESS);
     assert!(error.contains("--ranks: ") && error.contains("ended with"), "{error}");
     // MPICH's mpirun waits for ever for one that has never been a rank.

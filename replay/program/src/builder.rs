@@ -102,6 +102,8 @@ pub struct Program {
     pub(crate) operations: Vec<Placed>,
     /// Who waits, for which moment of which: in the order of the latter once [`Program::finish`] was called.
     pub(crate) waits: Vec<(OperationId, Moment, OperationId)>,
+    /// Where in it those begin who wait for an operation's begin and for its end, operation by operation, and the end of the last.
+    waits_begin: Vec<u32>,
     messages: u64,
     bytes: u64,
 }
@@ -227,13 +229,27 @@ impl Program {
     pub(crate) fn finish(mut self) -> Self {
         self.waits.sort_unstable();
         self.waits.dedup();
+        self.waits_begin = vec![0; 2 * self.operations.len() + 1];
+        for (before, moment, _) in &self.waits {
+            self.waits_begin[moment_index(*before, *moment) + 1] += 1;
+        }
+        let mut sum = 0;
+        for begin in &mut self.waits_begin {
+            sum += *begin;
+            *begin = sum;
+        }
         self
     }
 
     /// Who waits for a moment of an operation.
     pub(crate) fn waiting(&self, before: OperationId, moment: Moment) -> impl Iterator<Item = OperationId> {
-        let begin = self.waits.partition_point(|(other, of, _)| (*other, *of) < (before, moment));
-        let rest = self.waits.iter().skip(begin).take_while(move |(other, of, _)| (*other, *of) == (before, moment));
-        rest.map(|(_, _, waiting)| *waiting)
+        let index = moment_index(before, moment);
+        let (begin, end) = (self.waits_begin[index] as usize, self.waits_begin[index + 1] as usize);
+        self.waits[begin..end].iter().map(|(_, _, waiting)| *waiting)
     }
+}
+
+/// The number of a moment of an operation among all of them.
+fn moment_index(of: OperationId, moment: Moment) -> usize {
+    2 * of.index() + usize::from(moment == Moment::Ended)
 }

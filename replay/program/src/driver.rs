@@ -11,6 +11,7 @@ use netsim::units::DurationPs;
 
 use crate::background::{BACKGROUND, Background};
 use crate::builder::{MatchBy, Moment, Operation, OperationId, Placed, Program, RankId};
+use crate::due::{CpuIndex, Due, DueEvents};
 use crate::matching::{Envelope, Matching};
 use crate::stuck::StuckError;
 
@@ -40,21 +41,6 @@ pub struct MessageTimes {
     pub delivered: SimTime,
 }
 
-/// What has its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
-    /// An operation that waits for nothing but its time.
-    Earliest(OperationId),
-    /// An operation that a CPU did.
-    Ended(OperationId),
-    /// A CPU that is free and has operations: last, when all that is ready at that time is known.
-    Choose(CpuIndex),
-}
-
-/// A CPU of a rank: they are numbered by rank, then by the program's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct CpuIndex(u32);
-
 /// What a CPU does.
 #[derive(Debug, Default)]
 struct Cpu {
@@ -75,7 +61,7 @@ pub struct Driver<'p> {
     cpus: Vec<Cpu>,
     /// Each operation's CPU.
     cpu_of: Vec<CpuIndex>,
-    due: BinaryHeap<Reverse<(SimTime, Due)>>,
+    due: DueEvents,
     flows: HashMap<(RankId, RankId), FlowId, RandomState>,
     matching: Matching,
     /// When the message of each send that has ended was sent.
@@ -98,11 +84,11 @@ impl<'p> Driver<'p> {
         for (_, _, waiting) in &program.waits {
             open[waiting.index()] += 1;
         }
-        let free = |(index, open): (usize, &u32)| {
-            let id = OperationId(u32::try_from(index).ok()?);
-            (*open == 0).then(|| Reverse((begin(program, options, id, SimTime::ZERO), Due::Earliest(id))))
-        };
-        let due = open.iter().enumerate().filter_map(free).collect();
+        let mut due = DueEvents::default();
+        for id in (0..).zip(&open).filter(|(_, open)| **open == 0).map(|(index, _)| OperationId(index)) {
+            due.push(begin(program, options, id, SimTime::ZERO), Due::Earliest(id));
+        }
+        let takes_any = |placed: &Placed| matches!(placed.operation, Operation::Receive { from: None, .. });
         let (cpus, cpu_of) = cpus(program);
         Self {
             options,
@@ -112,7 +98,7 @@ impl<'p> Driver<'p> {
             cpu_of,
             due,
             flows: HashMap::default(),
-            matching: Matching::default(),
+            matching: Matching::new(program.operations.iter().any(takes_any)),
             sent: vec![SimTime::ZERO; open.len()],
             in_flight: 0,
             left: open.len(),
@@ -160,7 +146,7 @@ impl<'p> Driver<'p> {
 
     /// Whether nothing of the program can happen any more, whatever is sent beside, and it is not through.
     fn is_stuck(&self) -> bool {
-        self.left > 0 && self.due.is_empty() && self.in_flight == 0
+        self.left > 0 && self.due.next_time().is_none() && self.in_flight == 0
     }
 
     /// The messages that arrived, in the order in which they did.
@@ -220,7 +206,7 @@ impl<'p> Driver<'p> {
         let cpu = self.cpu_of[id.index()];
         let of = &mut self.cpus[cpu.0 as usize];
         if of.ready.is_empty() && !of.is_busy {
-            self.due.push(Reverse((now, Due::Choose(cpu))));
+            self.due.push(now, Due::Choose(cpu));
         }
         let operation = self.program.operations[id.index()].operation;
         of.ready.push(Reverse((matches!(operation, Operation::Calculate { .. }), id)));
@@ -240,9 +226,9 @@ impl<'p> Driver<'p> {
         };
         if length_ps > 0 {
             cpu.is_busy = true;
-            self.due.push(Reverse((now.plus_ps(length_ps), Due::Ended(id))));
+            self.due.push(now.plus_ps(length_ps), Due::Ended(id));
         } else if !cpu.ready.is_empty() {
-            self.due.push(Reverse((now, Due::Choose(of))));
+            self.due.push(now, Due::Choose(of));
         }
         if !matches!(operation, Operation::Receive { .. }) {
             self.tell(id, Moment::Begun, now);
@@ -274,7 +260,7 @@ impl<'p> Driver<'p> {
             *open -= 1;
             if *open == 0 {
                 let at = begin(self.program, self.options, waiting, now);
-                self.due.push(Reverse((at, Due::Earliest(waiting))));
+                self.due.push(at, Due::Earliest(waiting));
             }
         }
     }
@@ -340,22 +326,22 @@ impl<'p> Driver<'p> {
 impl<N: Network> Workload<N> for Driver<'_> {
     fn next_tick(&self, _: &N) -> Option<SimTime> {
         let beside = self.background.as_ref().and_then(Background::next_time);
-        self.due.peek().map(|Reverse((at, _))| *at).into_iter().chain(beside).min()
+        self.due.next_time().into_iter().chain(beside).min()
     }
 
     fn tick(&mut self, now: SimTime, network: &mut N) {
-        if self.due.peek().is_none_or(|Reverse((at, _))| *at > now) {
+        if self.due.next_time().is_none_or(|at| at > now) {
             self.background.iter_mut().for_each(|background| background.send(now, network));
             return;
         }
-        let Some(Reverse((_, due))) = self.due.pop() else { return };
+        let Some(due) = self.due.pop() else { return };
         match due {
             Due::Earliest(id) => self.ready(id, now),
             Due::Ended(id) => {
                 let cpu = self.cpu_of[id.index()];
                 self.cpus[cpu.0 as usize].is_busy = false;
                 self.ended(id, now, network);
-                self.due.push(Reverse((now, Due::Choose(cpu))));
+                self.due.push(now, Due::Choose(cpu));
             }
             Due::Choose(cpu) => self.choose(cpu, now, network),
         }

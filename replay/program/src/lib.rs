@@ -15,6 +15,7 @@ mod builder;
 mod collectives;
 pub mod dimemas;
 mod driver;
+mod due;
 pub mod flows;
 pub mod goal;
 mod kernels;

@@ -10,23 +10,54 @@ use crate::topology::Link;
 use crate::units::{Buffer, Rate};
 use std::collections::VecDeque;
 
-/// One direction of a cable with the queue in front of it.
+/// One direction of a cable with the queue in front of it: two cache lines, of which a wire that is free needs the first.
+#[repr(C, align(64))]
 pub struct Port {
     rate: Rate,
     delay_ps: u64,
-    buffer: Buffer,
-    /// The time that the token bucket's size takes at the rate; `None` for a wire.
-    burst_ps: Option<u64>,
+    /// The time that the token bucket's size takes at the rate; 0 for a wire.
+    burst_ps: u64,
     /// A wire: when it falls free. A bucket: `burst_ps` after the instant at which the tokens come (or came) to be 0.
     free_ps: u64,
     /// What the packets up to then left of a picosecond.
     remainder: u64,
-    /// Starts of transmission that lie ahead, with the packets' bytes.
+    pub(super) meter: LinkMeter,
+    limit: QueueLimit,
+    /// Starts of transmission, with the packets' bytes; those that lie behind are struck out when the link is busy.
     waiting: VecDeque<(SimTime, u32)>,
     waiting_bytes: u64,
+}
+
+const _: () = assert!(size_of::<Port>() == 128, "a port is two cache lines");
+
+/// What a queue holds at most, in eight bytes.
+#[derive(Clone, Copy)]
+struct QueueLimit(u64);
+
+impl QueueLimit {
+    const STRICT: u64 = 1 << 63;
+    const IN_BYTES: u64 = 1 << 62;
+    const NUMBER: u64 = Self::IN_BYTES - 1;
+
+    const fn new(buffer: Buffer, strict: bool) -> Self {
+        let bits = match buffer {
+            Buffer::Packets(most) => most as u64,
+            Buffer::Bytes(most) if most < Self::NUMBER => most | Self::IN_BYTES,
+            Buffer::Bytes(_) | Buffer::Unlimited => Self::NUMBER | Self::IN_BYTES,
+        };
+        Self(if strict { bits | Self::STRICT } else { bits })
+    }
+
     /// Whether what is larger than the whole buffer is dropped when the link is busy, rather than let in alone.
-    strict: bool,
-    pub(super) meter: LinkMeter,
+    const fn is_strict(self) -> bool {
+        self.0 & Self::STRICT != 0
+    }
+
+    /// Whether there is room for `more` bytes beside `packets` packets of `bytes` together.
+    const fn has_room(self, packets: usize, bytes: u64, more: u32) -> bool {
+        let most = self.0 & Self::NUMBER;
+        if self.0 & Self::IN_BYTES == 0 { (packets as u64) < most } else { bytes + more as u64 <= most }
+    }
 }
 
 /// An accepted packet's times.
@@ -47,13 +78,12 @@ impl Port {
         Self {
             rate: link.rate,
             delay_ps: link.delay_ps.saturating_add(extra_ps),
-            buffer: link.buffer,
-            burst_ps: (link.burst_bytes > 0).then(|| link.rate.time_ps(link.burst_bytes)),
+            limit: QueueLimit::new(link.buffer, false),
+            burst_ps: if link.burst_bytes > 0 { link.rate.time_ps(link.burst_bytes) } else { 0 },
             free_ps: 0,
             remainder: 0,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
-            strict: false,
             meter: LinkMeter::default(),
         }
     }
@@ -62,7 +92,7 @@ impl Port {
     /// free. (TCP at a host's own port needs room for one.)
     #[must_use]
     pub fn strict(link: &Link, extra_ps: u64) -> Self {
-        Self { strict: true, ..Self::new(link, extra_ps) }
+        Self { limit: QueueLimit::new(link.buffer, true), ..Self::new(link, extra_ps) }
     }
 
     /// When all that it has taken so far has left.
@@ -75,7 +105,7 @@ impl Port {
     /// From the offer of a packet of `bytes` to its arrival, picoseconds, when the link is free or its bucket full.
     #[must_use]
     pub fn idle_ps(&self, bytes: u32) -> u64 {
-        let wire_ps = if self.burst_ps.is_some() { 0 } else { self.rate.time_ps(bytes.into()) };
+        let wire_ps = if self.burst_ps > 0 { 0 } else { self.rate.time_ps(bytes.into()) };
         self.delay_ps.saturating_add(wire_ps)
     }
 
@@ -107,18 +137,13 @@ impl Port {
     /// Whether a packet of `bytes` would be accepted at `now`.
     #[inline]
     pub fn has_room(&mut self, now: SimTime, bytes: u32) -> bool {
-        if self.waiting.is_empty() && (!self.strict || self.free_ps <= now.0) {
+        // Free, and nothing waits; a bucket's may wait for tokens of which it has some again.
+        if self.free_ps <= now.0 {
             return true;
         }
         self.strike_out(now);
-        if self.strict && self.free_ps <= now.0 {
-            return true;
-        }
-        match self.buffer {
-            Buffer::Packets(most) => self.waiting.len() < most as usize,
-            Buffer::Bytes(most) => self.waiting_bytes + u64::from(bytes) <= most,
-            Buffer::Unlimited => true,
-        }
+        (self.waiting.is_empty() && !self.limit.is_strict())
+            || self.limit.has_room(self.waiting.len(), self.waiting_bytes, bytes)
     }
 
     /// Bytes of packets that have begun to leave before `now`.
@@ -152,19 +177,13 @@ impl Port {
             self.remainder = 0;
         }
         let time = self.rate.next_time_ps(bytes, &mut self.remainder);
-        match self.burst_ps {
-            None => {
-                let start = self.free_ps.max(now.0);
-                self.free_ps = start.saturating_add(time);
-                (start, self.free_ps)
-            }
-            Some(burst) => {
-                let full_at = self.free_ps.max(now.0);
-                let start = full_at.saturating_sub(burst).max(now.0);
-                self.free_ps = full_at.saturating_add(time);
-                (start, start)
-            }
+        let free_at = self.free_ps.max(now.0);
+        self.free_ps = free_at.saturating_add(time);
+        if self.burst_ps == 0 {
+            return (free_at, self.free_ps);
         }
+        let start = free_at.saturating_sub(self.burst_ps).max(now.0);
+        (start, start)
     }
 }
 

@@ -159,6 +159,11 @@ impl<E: Copy> EventQueue<E> {
         near.or_else(|| self.wheel.first_beyond().map(|entry| entry.key)).map(Key::time)
     }
 
+    /// Events that come soon, the next one first; not those that are scheduled meanwhile, and not all that there are.
+    pub fn upcoming(&self) -> impl Iterator<Item = &E> {
+        self.run.iter().rev().map(|entry| &entry.event)
+    }
+
     /// Takes out the next event if it is not later than `until`.
     pub fn pop_until(&mut self, until: SimTime) -> Option<(SimTime, E)> {
         if self.next_time()? > until {

@@ -16,6 +16,7 @@
 //! off, as Hadoop turns it off.
 
 mod cubic;
+mod fetch;
 mod flow;
 mod host_queue;
 mod receiver;
@@ -158,6 +159,8 @@ pub struct Ethernet {
     flows: Vec<TcpFlow>,
     packets: Slab<PacketId, Packet>,
     queue: EventQueue<Event>,
+    /// Events to be processed until the state of further ones is fetched.
+    fetched: u32,
     resent: u64,
     timeouts: u64,
     probes: u64,
@@ -202,6 +205,7 @@ impl Ethernet {
             flows: Vec::new(),
             packets: Slab::default(),
             queue: EventQueue::new(horizon),
+            fetched: 0,
             resent: 0,
             timeouts: 0,
             probes: 0,
@@ -290,6 +294,7 @@ impl Ethernet {
     }
 
     fn process(&mut self, now: SimTime, event: Event, deliveries: &mut Vec<Delivery>) {
+        self.fetch_ahead();
         match event {
             Event::Arrive(id) => self.arrive(now, id, deliveries),
             Event::NicSent(flow) => {
