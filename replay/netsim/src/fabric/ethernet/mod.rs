@@ -16,9 +16,9 @@
 //! off, as Hadoop turns it off.
 
 mod cubic;
-mod fetch;
 mod flow;
 mod host_queue;
+mod read_ahead;
 mod receiver;
 mod sender;
 
@@ -159,8 +159,8 @@ pub struct Ethernet {
     flows: Vec<TcpFlow>,
     packets: Slab<PacketId, Packet>,
     queue: EventQueue<Event>,
-    /// Events to be processed until the state of further ones is fetched.
-    fetched: u32,
+    /// Events until what further ones need is read.
+    until_read: u32,
     resent: u64,
     timeouts: u64,
     probes: u64,
@@ -205,7 +205,7 @@ impl Ethernet {
             flows: Vec::new(),
             packets: Slab::default(),
             queue: EventQueue::new(horizon),
-            fetched: 0,
+            until_read: 0,
             resent: 0,
             timeouts: 0,
             probes: 0,
@@ -294,7 +294,7 @@ impl Ethernet {
     }
 
     fn process(&mut self, now: SimTime, event: Event, deliveries: &mut Vec<Delivery>) {
-        self.fetch_ahead();
+        self.read_ahead();
         match event {
             Event::Arrive(id) => self.arrive(now, id, deliveries),
             Event::NicSent(flow) => {

@@ -1,26 +1,26 @@
-//! What the next events need is fetched from memory for several of them at once. One by one, each packet of a large network waits for
-//! one cache miss after the other: its own, that of its path, that of its port, or that of its flow.
+//! What the next events need is read for several of them at once. One by one, each packet of a large network waits for one cache miss
+//! after the other: its own, that of its path, that of its port, or that of its flow.
 
 use super::flow::NONE;
 use super::{Ethernet, Event};
 use std::hint::black_box;
 
-/// Events whose state is fetched at once: about as many cache misses as a core has under way.
-const FETCHED: u32 = 16;
+/// Events whose state is read at once: about as many cache misses as a core has under way.
+const AHEAD: u32 = 16;
 
 impl Ethernet {
-    /// Counts the events, and fetches what so many after each of the next ones need.
+    /// To be called for each event: reads what the next [`AHEAD`] need, before the first of them.
     #[inline]
-    pub(super) fn fetch_ahead(&mut self) {
-        if self.fetched == 0 {
-            self.fetched = FETCHED;
-            self.fetch();
+    pub(super) fn read_ahead(&mut self) {
+        if self.until_read == 0 {
+            self.until_read = AHEAD;
+            self.read_upcoming();
         }
-        self.fetched -= 1;
+        self.until_read -= 1;
     }
 
-    fn fetch(&self) {
-        const COUNT: usize = FETCHED as usize;
+    fn read_upcoming(&self) {
+        const COUNT: usize = AHEAD as usize;
         let mut packets = [None; COUNT];
         for (packet, event) in packets.iter_mut().zip(self.queue.upcoming()) {
             if let Event::Arrive(id) = event {
