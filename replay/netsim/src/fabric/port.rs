@@ -235,6 +235,15 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_larger_than_the_buffer_gets_in_whenever_nothing_waits() {
+        let mut port = port(Buffer::Bytes(50), 0);
+        assert!(port.offer(SimTime(0), 100, 1).is_some() && port.offer(SimTime(10), 100, 1).is_some());
+        assert_eq!(port.offer(SimTime(99_999), 100, 1), None);
+        // The second one has begun to leave.
+        assert!(port.offer(SimTime(150_000), 100, 1).is_some());
+    }
+
+    #[test]
     fn a_token_bucket_lets_its_burst_pass_at_once_and_then_keeps_the_rate() {
         let mut port = port(Buffer::Unlimited, 250);
         let sent: Vec<u64> = (0..6).map(|_| port.offer(SimTime(0), 100, 1).unwrap().sent.0).collect();
