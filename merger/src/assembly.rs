@@ -293,7 +293,7 @@ impl Assembly {
 fn listening(hosts: &[HostCapture], processes: &Processes) -> BTreeSet<ProcessId> {
     let of_host = |(number, host): (usize, &HostCapture)| {
         let listeners = host.sockets.iter().filter_map(move |record| match record {
-            SocketRecord::Listen { owner, .. } => processes.owner(number, *owner),
+            SocketRecord::Listen { owner, .. } => processes.owner(number, owner),
             _ => None,
         });
         listeners.collect::<Vec<_>>()

@@ -28,7 +28,7 @@ use crate::kernel::{kernel_bytes, kernel_limits};
 use crate::loss::{LossKind, Note as _};
 use crate::maps::{HashMap, HashSet};
 use crate::merged::Merged;
-use crate::network::{self, Traffic};
+use crate::network::{self, FlowTraffic, Traffic};
 use crate::owners::{self, Attribution, End, Findings, Listeners};
 use crate::packed_stream::{PackedStream, StreamSpill};
 use crate::processes::Processes;
@@ -97,8 +97,7 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         owners::investigate(&links, &hosts, &book, &processes, &listeners, &jvm);
     // Of the others all is known now.
     for host in &mut hosts {
-        host.sockets.retain(|record| matches!(record, SocketRecord::Listen { .. }));
-        host.sockets.shrink_to_fit();
+        host.sockets.retain_others(|record| matches!(record, SocketRecord::Listen { .. }));
     }
     note_contradicted(&mut hosts, &processes, &order, &contradicted);
     progress.step("reading connections", packets, Unit::Packets);
@@ -135,8 +134,8 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         let both = to_compare.and_then(|_| survey::both_saw(flow, &views, &book));
         let early = both.map(|both| alignment.too_early(&both)).unwrap_or_default();
         move_packets(&mut views, &alignment);
-        let of_flow = Traffic::of(flow, &views, &book);
-        traffic.lock().unwrap_or_else(PoisonError::into_inner).add(of_flow);
+        let of_flow = FlowTraffic::of(flow, &views, &book);
+        traffic.lock().unwrap_or_else(PoisonError::into_inner).add(of_flow)?;
         let read = numbers.iter().map(|&number| {
             let read = reader.read(number, (&links[number], &attribution[number]), &views)?;
             Ok((number, read))
@@ -154,7 +153,8 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     alignment.early += early.count;
     alignment.worst_ns = alignment.worst_ns.max(early.worst_ns);
     progress.step("putting messages together", 1, Unit::Nothing);
-    let links_of_network = network::links(&hosts, traffic.into_inner().unwrap_or_else(PoisonError::into_inner));
+    let traffic = traffic.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let links_of_network = network::links(&hosts, traffic).map_err(MergeError::Spill)?;
     let assembly = Assembly {
         hosts,
         histories,
@@ -187,13 +187,13 @@ fn move_to_reference(hosts: &mut [HostCapture], alignment: &Alignment) {
         // The end may be open.
         host.recorded_ns =
             host.recorded_ns.map(|(from, to)| (moved(from), if to == u64::MAX { to } else { moved(to) }));
-        for record in &mut host.sockets {
-            let t = records::socket_time(record);
-            *t = moved(*t);
-        }
         if alignment.is_still(number) {
             return;
         }
+        host.sockets = host.sockets.changed(|record| {
+            let t = records::socket_time(record);
+            *t = moved(*t);
+        });
         for jvm in &mut host.jvms {
             jvm.records = jvm.records.changed(|record| records::move_jvm(record, moved));
             jvm.clocks.iter_mut().for_each(|t| *t = moved(*t));

@@ -76,9 +76,11 @@ pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let merged = merge_with(captures, options, progress)?;
     progress.step("finding causes", 1, Unit::Nothing);
     let mut causal = causality::find(&merged.joined, Cow::Borrowed(&merged.joined.streams[..]))?;
-    causal.findings.report = causal.verify();
+    causal.findings.report = causal.verify()?;
     let manifest = manifest(captures, &merged, &causal);
     let Merged { joined, packets, clocks, .. } = merged;
+    let (events, dependencies) = (causal.events().collect(), causal.dependencies().collect());
+    causal.check_read()?;
     let trace = Trace {
         manifest,
         hosts: joined.hosts,
@@ -88,8 +90,8 @@ pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         messages: joined.messages.iter().map(MessageRow::from).collect(),
         spans: joined.spans.iter().map(SpanRow::from).collect(),
         steps: joined.steps,
-        events: causal.events().collect(),
-        dependencies: causal.dependencies().collect(),
+        events,
+        dependencies,
         timers: causal.timers,
         tasks: causal.tasks,
         jobs: causal.jobs,
@@ -131,7 +133,8 @@ pub fn write_with(
     };
     let ((nodes, edges), report) = both(|| both(nodes, edges), || causal.verify());
     nodes.and(edges)?;
-    causal.findings.report = report;
+    causal.check_read()?;
+    causal.findings.report = report?;
     let manifest = manifest(captures, &merged, &causal);
     write_manifest(folder, &manifest)?;
     let joined = &merged.joined;
@@ -149,7 +152,7 @@ pub fn write_with(
         ("spans", spans),
         ("steps", steps),
         ("events", causal.events().len()),
-        ("dependencies", causal.dependency_count()),
+        ("dependencies", causal.dependencies().len()),
         ("timers", causal.timers.len()),
         ("tasks", causal.tasks.len()),
         ("jobs", causal.jobs.len()),

@@ -61,6 +61,7 @@ mod records;
 mod roles;
 pub mod segments;
 pub mod spans;
+mod spilled;
 pub mod steps;
 pub mod strip;
 pub mod summary;

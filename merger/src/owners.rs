@@ -97,11 +97,11 @@ impl Listeners {
             }
         };
         for (number, host) in hosts.iter().enumerate() {
-            for record in &host.sockets {
+            for record in host.sockets.iter() {
                 if let SocketRecord::Listen { t, netns, local, owner, .. } = record
-                    && is_here(host, *netns)
+                    && is_here(host, netns)
                 {
-                    add(number, *t, crate::capture::flows::canonical(*local), processes.owner(number, *owner));
+                    add(number, t, crate::capture::flows::canonical(local), processes.owner(number, owner));
                 }
             }
         }
@@ -240,12 +240,12 @@ pub fn investigate(
     // Whose each end was while it lived, as the kernel said.
     let mut seen: BTreeMap<(usize, bool), Vec<ProcessId>> = BTreeMap::new();
     for (number, host) in hosts.iter().enumerate() {
-        for record in &host.sockets {
+        for record in host.sockets.iter() {
             let (t, netns, local, remote, owner, tcp, died) = match record {
                 SocketRecord::Socket { t, netns, local, remote, owner, tcp, .. } => {
-                    (*t, *netns, *local, *remote, *owner, *tcp, false)
+                    (t, netns, local, remote, owner, tcp, false)
                 }
-                SocketRecord::Died { t, netns, local, remote, tcp } => (*t, *netns, *local, *remote, None, *tcp, true),
+                SocketRecord::Died { t, netns, local, remote, tcp } => (t, netns, local, remote, None, tcp, true),
                 _ => continue,
             };
             if !is_here(host, netns) {

@@ -52,8 +52,8 @@ impl Processes {
             for jvm in &host.jvms {
                 from_jvm(known.entry((number, jvm.pid, jvm.start_ticks)).or_default(), jvm);
             }
-            for record in &host.sockets {
-                from_socket(&mut known, number, record);
+            for record in host.sockets.iter() {
+                from_socket(&mut known, number, &record);
             }
             for named in &host.named {
                 let mut keys: Vec<_> =

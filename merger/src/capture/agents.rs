@@ -250,15 +250,18 @@ fn note_missing_scans(host: &mut HostCapture, manifest: &DumpingdManifest) {
 }
 
 fn read_sockets(host: &mut HostCapture, shown: &str, input: File) -> Result<(), MergeError> {
-    let mut records: Vec<SocketRecord> = Vec::new();
-    let mut senseless = 0u64;
+    let (mut lost, mut senseless): (BTreeMap<String, u64>, u64) = (BTreeMap::new(), 0);
     let read = files::unpacked(input).and_then(|input| {
         files::parsed_lines(input, MAX_RECORD_BYTES, SocketRecord::of_line, |mut record| {
-            if sense::socket(&mut record) {
-                records.push(record);
-            } else {
+            if !sense::socket(&mut record) {
                 senseless += 1;
+                return;
             }
+            if let SocketRecord::Lost { what, count, .. } = &record {
+                let all = lost.entry(what.clone()).or_default();
+                *all = all.saturating_add(*count);
+            }
+            host.sockets.push(record);
         })
     });
     match read {
@@ -268,17 +271,10 @@ fn read_sockets(host: &mut HostCapture, shown: &str, input: File) -> Result<(), 
         Err(error) => return Err(MergeError::io(shown)(error)),
     }
     host.lost(shown, LossKind::SenselessSockets, senseless);
-    let mut lost: BTreeMap<&str, u64> = BTreeMap::new();
-    for record in &records {
-        if let SocketRecord::Lost { what, count, .. } = record {
-            let all = lost.entry(what).or_default();
-            *all = all.saturating_add(*count);
-        }
-    }
     for (what, count) in lost {
-        host.losses.lost(&host.name, LossKind::ToldByDumpingd(what.to_owned()), count);
+        host.losses.lost(&host.name, LossKind::ToldByDumpingd(what), count);
     }
-    host.sockets.extend(records);
+    host.sockets.settle();
     Ok(())
 }
 

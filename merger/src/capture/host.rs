@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use trace::files::LineLosses;
 use trace::jvm::JvmRecord;
 use trace::manifest::ForeignProcess;
-use trace::socket::SocketRecord;
 
 use super::packed_records::PackedRecords;
+use super::packed_sockets::PackedSockets;
 use super::store::Packets;
 use crate::loss::{Loss, LossKind, Note as _};
 
@@ -33,7 +33,7 @@ pub struct HostCapture {
     /// From when to when its packets were recorded, as the sniffer says; `None` = not told.
     pub recorded_ns: Option<(u64, u64)>,
     /// Sockets and owners, in the order of their files.
-    pub sockets: Vec<SocketRecord>,
+    pub sockets: PackedSockets,
     /// What its JVMs said.
     pub jvms: Vec<JvmFile>,
     /// Processes that a person named.
@@ -83,7 +83,7 @@ impl HostCapture {
             self.netns = other.netns;
         }
         self.packets.append(other.packets)?;
-        self.sockets.extend(other.sockets);
+        self.sockets.extend(other.sockets.iter());
         self.jvms.extend(other.jvms);
         self.named.extend(other.named);
         self.losses.extend(other.losses);

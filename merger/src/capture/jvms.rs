@@ -102,11 +102,11 @@ struct Seen {
 pub(super) fn settle(host: &mut HostCapture) {
     let mut seen: HashMap<(u32, u64), Seen> = HashMap::default();
     let mut inner: HashMap<(u32, u64, u64), u32> = HashMap::default();
-    for record in &host.sockets {
+    for record in host.sockets.iter() {
         if let SocketRecord::Process { owner, netns, uid, ns_pid, .. } = record {
-            seen.insert((owner.pid, owner.start_ticks), Seen { netns: *netns, uid: *uid });
+            seen.insert((owner.pid, owner.start_ticks), Seen { netns, uid });
             if let Some(ns_pid) = ns_pid {
-                inner.insert((*ns_pid, owner.start_ticks, *netns), owner.pid);
+                inner.insert((ns_pid, owner.start_ticks, netns), owner.pid);
             }
         }
     }

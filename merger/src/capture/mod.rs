@@ -12,6 +12,7 @@ mod life;
 mod listing;
 pub mod observed;
 pub mod packed_records;
+pub mod packed_sockets;
 pub(crate) mod pcap;
 pub(crate) mod reading;
 pub(crate) mod recent;

@@ -1,11 +1,13 @@
 //! Checks of a causal graph that need no simulator.
 
+use std::io;
+
 use causal::JobGraph;
 use trace::ids::TimerId;
 use trace::rows::{Carrier, DependencyRow, EventKind, EventRow, Evidence, On};
 
-use super::draft::Rows;
 use crate::maps::HashMap;
+use crate::spilled::RecordList;
 
 /// What a check of the graph found.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,14 +35,11 @@ pub struct Report {
 ///
 /// The recorded network delivers what is handed over in time when it did in the recording, and what is handed over
 /// late as much later. A send that only the network paced may be handed over earlier than it left.
-#[must_use]
-pub fn verify(events: &[EventRow], dependencies: &[DependencyRow]) -> Report {
+///
+/// # Errors
+/// If a temporary file fails: a long trace needs one.
+pub fn verify(events: &[EventRow], dependencies: &[DependencyRow]) -> io::Result<Report> {
     replay(events.iter().cloned(), dependencies.iter().cloned())
-}
-
-/// As [`verify`], of rows that are made as they are looked at.
-pub(super) fn verify_rows(rows: &Rows) -> Report {
-    replay(rows.events(), rows.dependencies())
 }
 
 /// The beats of timers so far, by the half that carries news.
@@ -64,14 +63,15 @@ impl Beats {
     }
 }
 
-fn replay(
+/// As [`verify`], of rows that are made as they are looked at.
+pub(super) fn replay(
     events: impl ExactSizeIterator<Item = EventRow>,
     dependencies: impl Iterator<Item = DependencyRow>,
-) -> Report {
+) -> io::Result<Report> {
     let (mut report, mut beats) = (Report::default(), Beats::default());
     let count = events.len();
-    let mut happened = vec![0u64; count];
-    let mut delivered = vec![0u64; count];
+    // When each event happened, and when it was delivered.
+    let mut times: RecordList<(u64, u64)> = RecordList::default();
     let mut edges = dependencies.peekable();
     for (number, event) in events.enumerate() {
         let mut latest = None;
@@ -88,7 +88,8 @@ fn replay(
             }
             stream |= edge.evidence == Evidence::Stream;
             forced &= matches!(edge.evidence, Evidence::Stream | Evidence::Pipeline | Evidence::Exchange);
-            let news = if edge.on == On::Sent { &happened } else { &delivered }[edge.on_event.index()];
+            let (happened, delivered) = times.get(edge.on_event.index());
+            let news = if edge.on == On::Sent { happened } else { delivered };
             let yielded = match (edge.timer, edge.carrier) {
                 (Some(timer), Some(half)) => beats.delivers(timer, half, news),
                 (None, None) => Some(news),
@@ -111,10 +112,10 @@ fn replay(
         }
         let at = latest.map_or(event.recorded_ns, |latest| latest.saturating_add(event.delay_ns));
         let late = at.saturating_sub(event.recorded_ns);
-        happened[number] = at;
-        delivered[number] = event.recorded_delivered_ns.saturating_add(late);
+        let delivered = event.recorded_delivered_ns.saturating_add(late);
+        times.push((at, delivered));
         if let Some(timer) = event.timer {
-            beats.add(timer, JobGraph::half_of_beat(&event), happened[number], delivered[number]);
+            beats.add(timer, JobGraph::half_of_beat(&event), at, delivered);
         }
         let error = if stream && forced { late } else { at.abs_diff(event.recorded_ns) };
         report.off += u64::from(error > 1_000_000);
@@ -123,5 +124,6 @@ fn replay(
         }
     }
     report.dangling += edges.count() as u64;
-    report
+    times.check()?;
+    Ok(report)
 }

@@ -10,6 +10,7 @@ mod clients;
 mod draft;
 mod ends;
 mod error;
+mod event;
 mod findings;
 mod held_back;
 mod hidden;
@@ -17,6 +18,7 @@ mod index;
 mod measured;
 mod mrv1;
 mod pieces;
+mod rows;
 mod rules;
 mod slots;
 mod tasks;
@@ -30,7 +32,7 @@ use std::borrow::Cow;
 use trace::rows::{DependencyRow, EventRow, JobRow, TaskRow, TimerRow};
 
 use self::check::Report;
-use self::draft::{Graph, Rows};
+use self::draft::Graph;
 use self::ends::ProcessEnds;
 pub use self::error::CausalityError;
 pub use self::findings::Findings;
@@ -38,6 +40,7 @@ use self::hidden::Production;
 use self::index::Index;
 use self::measured::{Measured, Writers};
 use self::pieces::Pieces;
+use self::rows::Rows;
 use self::rules::CauseInference;
 use self::tasks::Work;
 use self::threads::Threads;
@@ -84,33 +87,42 @@ impl CausalRows {
     }
 
     /// Its edges, ordered by the event that waits.
-    pub fn dependencies(&self) -> impl Iterator<Item = DependencyRow> {
+    pub fn dependencies(&self) -> impl ExactSizeIterator<Item = DependencyRow> {
         self.rows.dependencies()
     }
 
-    /// How many edges there are.
-    #[must_use]
-    pub fn dependency_count(&self) -> usize {
-        self.rows.dependency_count()
+    /// Whether all rows that were asked for came: where a temporary file fails they end.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn check_read(&self) -> Result<(), CausalityError> {
+        Ok(self.rows.check()?)
     }
 
     /// What a check of the graph finds: [`Findings::report`].
-    #[must_use]
-    pub fn verify(&self) -> Report {
-        check::verify_rows(&self.rows)
+    ///
+    /// # Errors
+    /// If a temporary file fails.
+    pub fn verify(&self) -> Result<Report, CausalityError> {
+        let report = check::replay(self.events(), self.dependencies())?;
+        self.check_read()?;
+        Ok(report)
     }
 }
 
 /// Finds the causes of everything that the captures hold.
 ///
 /// # Errors
-/// If there are too many events, or a temporary file cannot be read.
+/// If there are too many events, or a temporary file fails.
 pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
     let found = find(joined, Cow::Borrowed(&joined.streams[..]))?;
+    let report = found.verify()?;
+    let (events, dependencies) = (found.events().collect(), found.dependencies().collect());
+    found.check_read()?;
     Ok(Causal {
-        events: found.events().collect(),
-        dependencies: found.dependencies().collect(),
-        findings: Findings { report: found.verify(), ..found.findings },
+        events,
+        dependencies,
+        findings: Findings { report, ..found.findings },
         timers: found.timers,
         tasks: found.tasks,
         jobs: found.jobs,
@@ -166,7 +178,7 @@ pub fn find(joined: &Joined, streams: Cow<'_, [[PackedStream; 2]]>) -> Result<Ca
     let paces = pieces.paces;
     drop(pieces);
     let (disbelieved, without_beat) = (graph.disbelieved, graph.without_beat);
-    let rows = graph.into_rows()?;
+    let rows = Rows::of(graph)?;
     let masterless = work.of.iter().filter(|job| job.master.is_none());
     let findings = Findings {
         without_master: masterless.map(|job| job.history.id.clone()).collect(),

@@ -28,6 +28,7 @@ use crate::joined::{Joined, Segment};
 use crate::maps::HashMap;
 use crate::network::FullTimes;
 use crate::packed_stream::PackedStream;
+use crate::spilled::RecordList;
 
 /// Bytes of a piece at most, but for the rest of its last segment. HDFS forwards and acknowledges packets of 64 KiB.
 pub const PIECE_BYTES: u64 = 64 * 1024;
@@ -43,9 +44,6 @@ const UNKNOWN_WINDOW_BYTES: u64 = 256 * 1024;
 /// Messages whose segments are unpacked in parallel while those before them are cut, one after the other.
 const READ_AT_ONCE: usize = 256;
 
-/// Events for which room is made before they are there, at most: what sizes of messages claim is not trusted beyond.
-const MOST_RESERVED: usize = 1 << 23;
-
 /// What kept a piece from leaving earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
@@ -55,12 +53,12 @@ enum Pace {
 }
 
 /// The events of all messages.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Pieces {
     /// By message: where its events begin, which follow on each other; and behind the last one where all end.
     begins: Vec<u32>,
     /// Offset of each piece's first byte in its stream, by draft.
-    offsets: Vec<u64>,
+    offsets: RecordList<u64>,
     /// How the first piece of a message follows on what was sent before it on the same stream.
     leads: HashMap<MessageId, Lead>,
     /// By piece that left when its receiver's window had room for it: the piece whose reading made room.
@@ -84,12 +82,7 @@ impl Pieces {
     /// If segments lie in a file that cannot be read.
     pub fn cut(joined: &Joined, segments: &[[PackedStream; 2]], graph: &mut Graph) -> io::Result<Self> {
         let mut pieces = Self { begins: Vec::with_capacity(joined.messages.len() + 1), ..Self::default() };
-        // Nearly as many as there will be: growing would copy them again and again.
-        let about = joined.messages.iter().map(|message| 1 + usize::try_from(message.bytes / PIECE_BYTES).unwrap_or(0));
-        let about = about.fold(0, usize::saturating_add).min(MOST_RESERVED);
-        graph.reserve(about);
-        pieces.offsets.reserve(about);
-        let mut streams: HashMap<(ConnectionId, bool), StreamState> = HashMap::default();
+        let mut streams = Streams::of(joined);
         let read = |messages: &[Message]| -> io::Result<Vec<Vec<Segment>>> {
             let segments = messages.par_iter().map(|message| {
                 let of_connection = segments.get(message.connection.index());
@@ -106,19 +99,17 @@ impl Pieces {
             let cut = || {
                 for (message, segments) in messages.iter().zip(segments) {
                     let connection = &joined.connections[message.connection.index()];
-                    let state = streams
-                        .entry((message.connection, message.from_client))
-                        .or_insert_with(|| StreamState::new(connection));
                     let full_uplink = joined.full_uplinks.get(sender_host(joined, message).index());
                     pieces.begins.push(number(graph.count()));
+                    let state = streams.state(message, connection);
                     pieces.cut_message(joined, graph, (message, full_uplink), &segments, state);
+                    streams.cut(message);
                 }
             };
             let ((), read) = rayon::join(cut, || read(behind));
             (messages, segments) = (behind, read?);
         }
         pieces.begins.push(number(graph.count()));
-        pieces.offsets.shrink_to_fit();
         Ok(pieces)
     }
 
@@ -139,7 +130,7 @@ impl Pieces {
 
     /// Offset of the piece's first byte within its stream.
     pub fn offset(&self, piece: Draft) -> u64 {
-        self.offsets[piece]
+        self.offsets.get(piece)
     }
 
     /// The piece a window before, if this one waited for the receiver to read that.
@@ -277,6 +268,37 @@ struct Open {
     /// Pauses between its segments.
     idle_ns: u64,
     lead: Option<Lead>,
+}
+
+/// The directions of connections on which messages are still to be cut.
+struct Streams {
+    states: HashMap<(ConnectionId, bool), StreamState>,
+    /// By connection: how many messages are left from the server, and from the client.
+    left: Vec<[u32; 2]>,
+}
+
+impl Streams {
+    fn of(joined: &Joined) -> Self {
+        let mut left = vec![[0; 2]; joined.connections.len()];
+        for message in &joined.messages {
+            left[message.connection.index()][usize::from(message.from_client)] += 1;
+        }
+        Self { states: HashMap::default(), left }
+    }
+
+    fn state(&mut self, message: &Message, connection: &ConnectionRow) -> &mut StreamState {
+        let key = (message.connection, message.from_client);
+        self.states.entry(key).or_insert_with(|| StreamState::new(connection))
+    }
+
+    /// A message was cut. What is known of a direction that has no more is given up.
+    fn cut(&mut self, message: &Message) {
+        let left = &mut self.left[message.connection.index()][usize::from(message.from_client)];
+        *left -= 1;
+        if *left == 0 {
+            self.states.remove(&(message.connection, message.from_client));
+        }
+    }
 }
 
 /// What is known of one direction of a connection so far.

@@ -366,16 +366,13 @@ impl<'a> CauseInference<'a> {
         let first = self.pieces.first(upstream);
         let received: Vec<Draft> = self.received(upstream).map(<[Draft]>::to_vec).unwrap_or_default();
         let begin = self.joined.messages[upstream.index()].offset;
+        let offset = |piece: Draft, begin: u64| self.pieces.offset(piece).saturating_sub(begin);
+        let sources = self.arrivals(self.pieces.all(upstream));
+        let offsets: Vec<u64> = sources.iter().map(|(source, _)| offset(*source, begin)).collect();
         for piece in self.pieces.all(message.message) {
-            let within = self.pieces.offset(piece).saturating_sub(message.offset);
-            let at = self.graph.happened(piece);
-            let source = self
-                .pieces
-                .all(upstream)
-                .take_while(|source| self.pieces.offset(*source).saturating_sub(begin) <= within)
-                .filter(|source| self.graph.arrived(*source) <= at)
-                .last();
-            if let Some(source) = source {
+            let within = offset(piece, message.offset);
+            let there = &sources[..offsets.partition_point(|offset| *offset <= within)];
+            if let Some(source) = last_until(there, self.graph.happened(piece)) {
                 self.graph.wait(piece, Cause::delivered(source, Evidence::Pipeline));
                 let before = (source - first).checked_sub(1).and_then(|before| received.get(before));
                 if let Some(before) = before {
@@ -385,12 +382,17 @@ impl<'a> CauseInference<'a> {
         }
     }
 
+    /// Pieces, and when each had arrived.
+    fn arrivals(&self, pieces: impl Iterator<Item = Draft>) -> Vec<(Draft, u64)> {
+        pieces.map(|piece| (piece, self.graph.arrived(piece))).collect()
+    }
+
     /// An acknowledgement waits for the data that had come, and for the acknowledgement from further down.
     fn block_acks(&mut self, message: &Message) {
         let Some(exchange) = self.index.exchange(message) else { return };
-        let data: Vec<Draft> = exchange.data.iter().flat_map(|data| self.pieces.all(*data)).collect();
+        let data = self.arrivals(exchange.data.iter().flat_map(|data| self.pieces.all(*data)));
         let below = self.downstream(message, MessageKind::BlockAck);
-        let below: Vec<Draft> = below.into_iter().flat_map(|acks| self.pieces.all(acks)).collect();
+        let below = self.arrivals(below.into_iter().flat_map(|acks| self.pieces.all(acks)));
         // The last DataNode acknowledges what it has stored; the others when they have forwarded it, but for the end.
         let data_of = exchange.data.first().copied();
         let stored: Vec<Draft> =
@@ -399,7 +401,7 @@ impl<'a> CauseInference<'a> {
         for piece in self.pieces.all(message.message) {
             let at = self.graph.happened(piece);
             for (sources, evidence) in [(&data, Evidence::Exchange), (&below, Evidence::Pipeline)] {
-                let source = sources.iter().copied().rfind(|source| self.graph.arrived(*source) <= at);
+                let source = last_until(sources, at);
                 if let Some(source) = source {
                     self.graph.wait(piece, Cause::delivered(source, evidence));
                 }
@@ -513,6 +515,11 @@ impl<'a> CauseInference<'a> {
             .min_by_key(|other| other.sent_ns.abs_diff(message.sent_ns))
             .map(|other| other.message)
     }
+}
+
+/// The last of pieces that had arrived until a time.
+fn last_until(arrivals: &[(Draft, u64)], at: u64) -> Option<Draft> {
+    arrivals.iter().rfind(|(_, arrived)| *arrived <= at).map(|(piece, _)| *piece)
 }
 
 /// Processes whose threads get their work from queues, so that the thread's own past says little.

@@ -57,63 +57,29 @@ impl Timers {
             let connection = call.client.is_none().then_some(message.connection);
             groups.entry((call.client, connection, message.name.clone())).or_default().push(*call);
         }
-        let mut timers = Self::default();
+        let (mut loops, mut all) = (Vec::with_capacity(groups.len()), Vec::new());
         for ((process, _, name), calls) in groups {
-            timers.add(joined, pieces, graph, process, name.as_str().to_owned(), &calls);
+            all.extend(calls.into_iter().map(|call| (loops.len(), call)));
+            loops.push(Loop { process, name: name.as_str().to_owned(), ..Loop::default() });
+        }
+        // In the order of time, in which their events lie.
+        all.sort_by_key(|(_, call)| call.request);
+        let mut timers = Self::default();
+        for (number, call) in all {
+            let Some(answer) = call.response else { continue };
+            let timer = timer_id(number);
+            loops[number].add(joined, pieces, graph, timer, (call.request, answer));
+            timers.members.extend([(call.request, timer), (answer, timer)]);
+        }
+        for (number, found) in loops.into_iter().enumerate() {
+            let timer = timer_id(number);
+            if let Some(process) = found.process {
+                timers.by_process.insert((process, found.name.clone()), timer);
+            }
+            timers.rows.push(found.row(timer));
+            graph.add_beats(found.beats);
         }
         timers
-    }
-
-    fn add(
-        &mut self,
-        joined: &Joined,
-        pieces: &Pieces,
-        graph: &mut Graph,
-        process: Option<ProcessId>,
-        name: String,
-        calls: &[Call],
-    ) {
-        let timer = TimerId(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
-        let mut beats = Vec::with_capacity(calls.len());
-        let (mut pauses, mut services, mut requests, mut responses) = (vec![], vec![], vec![], vec![]);
-        let mut last: Option<Beat> = None;
-        for call in calls {
-            let Some(answer) = call.response else { continue };
-            let beat = Beat { request: pieces.last(call.request), response: pieces.last(answer) };
-            let number = u32::try_from(beats.len()).unwrap_or(u32::MAX);
-            for half in [beat.request, beat.response] {
-                graph.set_beat(half, timer, number);
-            }
-            if let Some(last) = last {
-                let first = pieces.first(call.request);
-                if graph.wait(first, Cause::delivered(last.response, Evidence::Timer)) {
-                    pauses.push(graph.happened(first).saturating_sub(graph.arrived(last.response)));
-                }
-            }
-            services.push(graph.happened(beat.response).saturating_sub(graph.arrived(beat.request)));
-            requests.push(joined.messages[call.request.index()].bytes);
-            responses.push(joined.messages[answer.index()].bytes);
-            self.members.insert(call.request, timer);
-            self.members.insert(answer, timer);
-            beats.push(beat);
-            last = Some(beat);
-        }
-        let Some(call) = calls.last() else { return };
-        if let Some(process) = process {
-            self.by_process.insert((process, name.clone()), timer);
-        }
-        self.rows.push(TimerRow {
-            timer,
-            name,
-            process,
-            connection: joined.messages[call.request.index()].connection,
-            pause_ns: median(pauses),
-            service_ns: median(services),
-            request_bytes: median(requests),
-            response_bytes: median(responses),
-            beats: u32::try_from(beats.len()).unwrap_or(u32::MAX),
-        });
-        graph.beats.push(beats);
     }
 
     /// The timer of a process that calls a method.
@@ -129,6 +95,67 @@ impl Timers {
     /// The rows.
     pub fn into_rows(self) -> Vec<TimerRow> {
         self.rows
+    }
+}
+
+fn timer_id(number: usize) -> TimerId {
+    TimerId(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+/// A timer whose beats are being found.
+#[derive(Default)]
+struct Loop {
+    process: Option<ProcessId>,
+    name: String,
+    /// Of its last beat.
+    connection: Option<ConnectionId>,
+    beats: Vec<Beat>,
+    pauses: Vec<u64>,
+    services: Vec<u64>,
+    requests: Vec<u64>,
+    responses: Vec<u64>,
+}
+
+impl Loop {
+    /// Adds the beat of a call and its answer.
+    fn add(
+        &mut self,
+        joined: &Joined,
+        pieces: &Pieces,
+        graph: &mut Graph,
+        timer: TimerId,
+        (call, answer): (MessageId, MessageId),
+    ) {
+        let beat = Beat { request: pieces.last(call), response: pieces.last(answer) };
+        let number = u32::try_from(self.beats.len()).unwrap_or(u32::MAX);
+        for half in [beat.request, beat.response] {
+            graph.set_beat(half, timer, number);
+        }
+        if let Some(last) = self.beats.last() {
+            let first = pieces.first(call);
+            if graph.wait(first, Cause::delivered(last.response, Evidence::Timer)) {
+                self.pauses.push(graph.happened(first).saturating_sub(graph.arrived(last.response)));
+            }
+        }
+        self.services.push(graph.happened(beat.response).saturating_sub(graph.arrived(beat.request)));
+        self.requests.push(joined.messages[call.index()].bytes);
+        self.responses.push(joined.messages[answer.index()].bytes);
+        self.connection = Some(joined.messages[call.index()].connection);
+        self.beats.push(beat);
+    }
+
+    fn row(&self, timer: TimerId) -> TimerRow {
+        TimerRow {
+            timer,
+            name: self.name.clone(),
+            process: self.process,
+            connection: self.connection.unwrap_or_default(),
+            pause_ns: median(&self.pauses),
+            service_ns: median(&self.services),
+            request_bytes: median(&self.requests),
+            response_bytes: median(&self.responses),
+            beats: u32::try_from(self.beats.len()).unwrap_or(u32::MAX),
+        }
     }
 }
 
@@ -162,7 +189,8 @@ fn working_threads(joined: &Joined) -> HashSet<(ProcessId, u64)> {
         .collect()
 }
 
-fn median(mut values: Vec<u64>) -> u64 {
+fn median(values: &[u64]) -> u64 {
+    let mut values = values.to_vec();
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or(0)
 }

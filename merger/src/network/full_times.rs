@@ -1,9 +1,7 @@
 //! When a link was full.
 
-use std::collections::BTreeMap;
-
 use super::plateau::Plateau;
-use super::windows::{Load, WINDOW_NS};
+use super::windows::{Carried, WINDOW_NS};
 
 /// Windows to either side that are looked at together: bursts of 64 KiB fall into one of two.
 const AROUND: u64 = 2;
@@ -15,13 +13,15 @@ const FULL: f64 = 0.95;
 pub struct FullTimes(Vec<(u64, u64)>);
 
 impl FullTimes {
-    /// Of a link on a plateau. A window counts with those around it.
-    pub(super) fn of(plateau: Plateau, windows: &BTreeMap<u64, Load>) -> Self {
+    /// Of a link on a plateau, from all windows in their order. A window counts with those around it.
+    pub(super) fn of(plateau: Plateau, windows: &[Carried]) -> Self {
         let least = (plateau.bytes * (2 * AROUND + 1)) as f64 * FULL;
         let mut times: Vec<(u64, u64)> = Vec::new();
-        for window in windows.keys() {
-            let around = windows.range(window.saturating_sub(AROUND)..=window + AROUND);
-            if (around.map(|(_, load)| load.bytes()).sum::<u64>() as f64) < least {
+        let mut behind = 0;
+        for Carried { window, .. } in windows {
+            behind += windows[behind..].partition_point(|other| other.window + AROUND < *window);
+            let around = windows[behind..].iter().take_while(|other| other.window <= window + AROUND);
+            if (around.map(|other| other.bytes).sum::<u64>() as f64) < least {
                 continue;
             }
             let (begin, end) = (window * WINDOW_NS, (window + 1) * WINDOW_NS);
@@ -49,17 +49,12 @@ impl FullTimes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::windows::Ends;
     use super::*;
 
     #[test]
     fn bursts_that_fall_into_one_window_or_two_fill_a_link() {
-        let mut windows: BTreeMap<u64, Load> = BTreeMap::new();
-        for (number, bytes) in
-            [(10, 20), (11, 130), (12, 65), (13, 130), (14, 195), (15, 105), (16, 125), (17, 125), (30, 125)]
-        {
-            windows.entry(number).or_default().add(Ends { from: 0, to: 1 }, &[bytes * 1_000, 0, 0, 0, 0]);
-        }
+        let windows = [(10, 20), (11, 130), (12, 65), (13, 130), (14, 195), (15, 105), (16, 125), (17, 125), (30, 125)];
+        let windows = windows.map(|(window, bytes)| Carried { window, bytes: bytes * 1_000, is_even: false });
         let times = FullTimes::of(Plateau { bytes: 125_000 }, &windows);
         let full: Vec<u64> = (8..32).filter(|window| times.holds(window * WINDOW_NS + 1)).collect();
         assert_eq!(full, [13, 14, 15]);

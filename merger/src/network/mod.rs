@@ -9,25 +9,29 @@ pub mod file;
 mod full_times;
 mod plateau;
 mod queues;
+mod racks;
 mod show;
+mod traffic;
 mod windows;
 
 use std::collections::BTreeMap;
+use std::io;
 
-use rayon::prelude::*;
 use trace::ids::HostId;
 use trace::manifest::{LinkEstimate, NetworkEstimate};
 use trace::rows::{ConnectionRow, HostRow};
 
 use crate::capture::HostCapture;
-use crate::join::{AddressBook, ObservedFlow};
-use crate::survey::Views;
+use crate::maps::HashMap;
+use crate::spilled::RecordLog;
 pub use full_times::FullTimes;
 pub use show::show;
+pub(crate) use traffic::{FlowTraffic, Traffic};
 
 use plateau::{Plateau, plateau};
-use queues::Waits;
-use windows::{Carried, Ends, Load, WINDOW_NS, Windows};
+use racks::{DirectedLink, Racks};
+use traffic::ByWindow;
+use windows::{Carried, Ends, Load, PARTS, Parts, Seen, WINDOW_NS, What};
 
 /// A link was full if it was so, and no other explains it, in so many windows: half a second in all.
 const FULL_WINDOWS: usize = 10;
@@ -41,63 +45,6 @@ const BURST_BYTES: u64 = 64 << 10;
 /// For how long a link carries something, in windows: a burst counts less, the longer.
 const WHILES: [u64; 5] = [1, 2, 4, 10, 20];
 
-/// A link, in one direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum DirectedLink<'h> {
-    /// From a host to its rack's switch.
-    Up(usize),
-    /// To a host from its rack's switch.
-    Down(usize),
-    /// From a rack to the others.
-    Out(&'h str),
-    /// To a rack from the others.
-    In(&'h str),
-}
-
-/// Hosts of racks.
-struct Racks<'h> {
-    of: Vec<&'h str>,
-}
-
-impl<'h> Racks<'h> {
-    /// A host whose rack is not known stands in the first one that is, as in a replay.
-    fn of(hosts: &'h [HostCapture]) -> Self {
-        let first = hosts.iter().map(|host| host.rack.as_str()).find(|rack| !rack.is_empty()).unwrap_or_default();
-        let rack = |host: &'h HostCapture| if host.rack.is_empty() { first } else { host.rack.as_str() };
-        Self { of: hosts.iter().map(rack).collect() }
-    }
-
-    /// The links over which bytes go from one host to another, in their order.
-    fn way(&self, ends: Ends) -> Vec<DirectedLink<'h>> {
-        let (from, to) = (self.of[ends.from], self.of[ends.to]);
-        let between = if from == to { vec![] } else { vec![DirectedLink::Out(from), DirectedLink::In(to)] };
-        [vec![DirectedLink::Up(ends.from)], between, vec![DirectedLink::Down(ends.to)]].concat()
-    }
-
-    fn several(&self) -> usize {
-        let mut racks = self.of.clone();
-        racks.sort_unstable();
-        racks.dedup();
-        racks.len()
-    }
-}
-
-/// What a link carried, window by window.
-type Loads = BTreeMap<u64, Load>;
-
-/// A link on a plateau.
-struct Filled {
-    plateau: Plateau,
-    windows: Loads,
-}
-
-impl Filled {
-    /// Whether it was full in a window.
-    fn was_full(&self, load: &Load) -> bool {
-        self.plateau.holds(load.bytes()) && load.is_even()
-    }
-}
-
 /// What is known of the links.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
@@ -106,86 +53,240 @@ pub(crate) struct Links {
     pub full_uplinks: Vec<FullTimes>,
 }
 
-/// What hosts sent each other, and how long it was under way.
-#[derive(Debug, Default)]
-pub(crate) struct Traffic {
-    carried: Carried,
-    waits: Waits,
+/// Memory that what a link carried may take, bytes.
+const LINK_BYTES: usize = 128 << 10;
+
+/// What each link carried, window by window.
+fn loads<'h>(traffic: &ByWindow, racks: &Racks<'h>) -> io::Result<BTreeMap<DirectedLink<'h>, RecordLog<Carried>>> {
+    let mut loads: BTreeMap<DirectedLink, RecordLog<Carried>> = BTreeMap::new();
+    let mut ways = Ways::new(racks);
+    // By places of links: bytes in the window, and the places that carried any.
+    let (mut sums, mut carrying): (Vec<[u64; PARTS]>, Vec<usize>) = (Vec::new(), Vec::new());
+    traffic.each(|window, seen| {
+        for seen in seen {
+            let Some((places, parts)) = ways.of(seen) else { continue };
+            for place in places {
+                sums.resize(sums.len().max(place + 1), [0; PARTS]);
+                if sums[*place] == [0; PARTS] {
+                    carrying.push(*place);
+                }
+                sums[*place].iter_mut().zip(parts).for_each(|(sum, part)| *sum += u64::from(part));
+            }
+        }
+        for place in carrying.drain(..) {
+            let log = loads.entry(ways.links[place]).or_insert_with(|| RecordLog::within(LINK_BYTES));
+            log.push(Carried::of(window, &std::mem::take(&mut sums[place])))?;
+        }
+        Ok(())
+    })?;
+    Ok(loads)
 }
 
-impl Traffic {
-    /// Of a flow's packets, with times on one clock.
-    pub fn of(flow: &ObservedFlow, views: &Views, book: &AddressBook) -> Self {
-        Self { carried: Carried::of(&flow.key, views, book), waits: Waits::of(&flow.key, views, book) }
+/// The links over which what was seen went, by their places among all.
+struct Ways<'r, 'h> {
+    racks: &'r Racks<'h>,
+    links: Vec<DirectedLink<'h>>,
+    places: HashMap<DirectedLink<'h>, usize>,
+    known: HashMap<Ends, Vec<usize>>,
+}
+
+impl<'r, 'h> Ways<'r, 'h> {
+    fn new(racks: &'r Racks<'h>) -> Self {
+        Self { racks, links: Vec::new(), places: HashMap::default(), known: HashMap::default() }
     }
 
-    /// With that of another flow.
-    pub fn add(&mut self, other: Self) {
-        self.carried.add(other.carried);
-        self.waits.add(other.waits);
+    /// The links whose load it is, and their bytes; `None` = it is nobody's. The sender's own link carries what the sender saw,
+    /// the others what the receiver did.
+    fn of(&mut self, seen: &Seen) -> Option<(&[usize], Parts)> {
+        let (links, places) = (&mut self.links, &mut self.places);
+        let way = self.known.entry(seen.ends).or_insert_with(|| {
+            let way = self.racks.way(seen.ends).into_iter();
+            let place = |link| {
+                *places.entry(link).or_insert_with(|| {
+                    links.push(link);
+                    links.len() - 1
+                })
+            };
+            way.map(place).collect()
+        });
+        match seen.what {
+            What::Sent(parts) => Some((&way[..1], parts)),
+            What::Arrived(parts) => Some((&way[1..], parts)),
+            What::Took(_) | What::Lost => None,
+        }
+    }
+}
+
+/// Links on a plateau.
+type Plateaus<'h> = BTreeMap<DirectedLink<'h>, Plateau>;
+
+/// What is known of a link that was full.
+#[derive(Clone, Copy, Debug, Default)]
+struct Full {
+    windows: usize,
+    /// The longest wait of what may have waited in front of it, nanoseconds.
+    waited_ns: u64,
+    overflowed: bool,
+}
+
+/// In how many windows each link on a plateau was full, while no other link may have been what held its bytes up, and how long what
+/// may wait here and nowhere else waited then. `full` are the windows in which any was full, in their order.
+fn full_links<'h>(
+    traffic: &ByWindow,
+    racks: &Racks<'h>,
+    (plateaus, full): (&Plateaus<'h>, &[u64]),
+    direct: bool,
+) -> io::Result<BTreeMap<DirectedLink<'h>, Full>> {
+    let mut found: BTreeMap<DirectedLink, Full> = BTreeMap::new();
+    let mut ways = Ways::new(racks);
+    traffic.each(|number, seen| {
+        if full.binary_search(&number).is_err() {
+            return Ok(());
+        }
+        let mut loads: BTreeMap<DirectedLink, Load> = BTreeMap::new();
+        for seen in seen {
+            let Some((places, parts)) = ways.of(seen) else { continue };
+            let places = places.to_vec();
+            for link in places.into_iter().map(|place| ways.links[place]).filter(|link| plateaus.contains_key(link)) {
+                loads.entry(link).or_default().add(seen.ends, &parts);
+            }
+        }
+        let window = Window { number, seen, loads, traffic, plateaus };
+        for link in window.loads.keys().filter(|link| window.was_full(**link)) {
+            if window.is_explained(*link, direct) {
+                continue;
+            }
+            let full = found.entry(*link).or_default();
+            full.windows += 1;
+            let here = window.loads[link].ends().filter(|ends| window.waits_only_at(*link, *ends, racks));
+            for ends in here {
+                full.waited_ns = full.waited_ns.max(window.waited_ns(ends).unwrap_or(0));
+                full.overflowed |= window.lost(ends);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// What went on in a window.
+struct Window<'w, 'h> {
+    number: u64,
+    seen: &'w [Seen],
+    /// What the links carried that are on a plateau.
+    loads: BTreeMap<DirectedLink<'h>, Load>,
+    traffic: &'w ByWindow,
+    plateaus: &'w Plateaus<'h>,
+}
+
+impl Window<'_, '_> {
+    /// Whether a link was full.
+    fn was_full(&self, link: DirectedLink) -> bool {
+        let load = self.loads.get(&link).map(|load| load.carried(self.number));
+        load.zip(self.plateaus.get(&link)).is_some_and(|(load, plateau)| plateau.holds(load.bytes) && load.is_even)
+    }
+
+    /// Whether another link may have been what held up the bytes of one that was full.
+    fn is_explained(&self, link: DirectedLink, direct: bool) -> bool {
+        let load = &self.loads[&link];
+        self.loads.iter().any(|(other, there)| {
+            let same = direct
+                && matches!(
+                    (link, *other),
+                    (DirectedLink::Out(_), DirectedLink::In(_)) | (DirectedLink::In(_), DirectedLink::Out(_))
+                );
+            *other != link
+                && !same
+                && self.was_full(*other)
+                && load.common_bytes(there) as f64 >= MOST * load.bytes() as f64
+                && may_hold_up(*other, link, || self.waited(load))
+        })
+    }
+
+    /// Whether bytes between two hosts wait in front of no other link that was full at the same time; that of the sender apart, where
+    /// nothing was seen of them yet.
+    fn waits_only_at(&self, link: DirectedLink, ends: Ends, racks: &Racks) -> bool {
+        let ours = |other: &DirectedLink| {
+            *other == link || matches!((link, *other), (DirectedLink::Out(_), DirectedLink::In(_)))
+        };
+        racks.way(ends).iter().skip(1).filter(|other| !ours(other)).all(|other| match (link, other) {
+            // Between racks anything may wait, whether or not it fills windows.
+            (DirectedLink::Down(_), _) => false,
+            _ => !self.was_full(*other),
+        })
+    }
+
+    /// Whether bytes waited on their way, behind the link of their sender.
+    fn waited(&self, load: &Load) -> bool {
+        load.ends().filter_map(|ends| self.waited_ns(ends)).max() > Some(WAITED_NS)
+    }
+
+    /// The longest wait of what arrived: beyond the least time between the two.
+    fn waited_ns(&self, ends: Ends) -> Option<u64> {
+        let took = self.of(ends).find_map(|what| match what {
+            What::Took(ns) => Some(ns),
+            _ => None,
+        });
+        took.map(|took| took.abs_diff(self.traffic.least_ns(ends)))
+    }
+
+    /// Whether packets that left were sent again.
+    fn lost(&self, ends: Ends) -> bool {
+        self.of(ends).any(|what| what == What::Lost)
+    }
+
+    fn of(&self, ends: Ends) -> impl Iterator<Item = What> {
+        self.seen.iter().filter(move |seen| seen.ends == ends).map(|seen| seen.what)
     }
 }
 
 /// Estimates the links' rates and queues from what hosts sent each other.
-pub(crate) fn links(hosts: &[HostCapture], traffic: Traffic) -> Links {
-    let Traffic { carried, mut waits } = traffic;
+pub(crate) fn links(hosts: &[HostCapture], traffic: Traffic) -> io::Result<Links> {
+    let traffic = traffic.by_window()?;
     let racks = Racks::of(hosts);
-    let mut filled: BTreeMap<DirectedLink, Filled> = BTreeMap::new();
-    // Windows are made link by link, and those of links on no plateau are not needed any more.
-    let mut carried_bps: BTreeMap<DirectedLink, u64> = BTreeMap::new();
-    let reckoned = by_link(&carried, &racks).into_par_iter().map(|(link, parts)| {
-        let windows = loads(&parts);
-        let most = windows.values().map(Load::bytes).max();
-        let even = windows.values().filter(|load| load.is_even()).map(Load::bytes);
+    let (mut plateaus, mut carried_bps) = (Plateaus::new(), BTreeMap::new());
+    let (mut full_uplinks, mut full) = (vec![FullTimes::default(); hosts.len()], Vec::new());
+    for (link, log) in loads(&traffic, &racks)? {
+        let windows: Vec<Carried> = log.iter().collect();
+        log.check()?;
+        let most = windows.iter().map(|window| window.bytes).max();
+        let even = windows.iter().filter(|window| window.is_even).map(|window| window.bytes);
         // A host's own packets are up to 64 KiB long, and all of one counts where it begins.
         let burst = if matches!(link, DirectedLink::Up(_)) { 2 * BURST_BYTES } else { BURST_BYTES };
-        let plateau = most.and_then(|most| plateau(even, most, burst));
-        (link, carried_for_long(&windows), plateau.map(|plateau| Filled { plateau, windows }))
-    });
-    for (link, bps, full) in reckoned.collect::<Vec<_>>() {
-        carried_bps.insert(link, bps);
-        filled.extend(full.map(|full| (link, full)));
+        carried_bps.insert(link, carried_for_long(&windows));
+        let Some(plateau) = most.and_then(|most| plateau(even, most, burst)) else { continue };
+        plateaus.insert(link, plateau);
+        let was_full = windows.iter().filter(|window| plateau.holds(window.bytes) && window.is_even);
+        full.extend(was_full.map(|window| window.window));
+        if let DirectedLink::Up(host) = link {
+            full_uplinks[host] = FullTimes::of(plateau, &windows);
+        }
     }
-    drop(carried);
-    waits.retain(|ends| racks.way(*ends).iter().any(|link| filled.contains_key(link)));
     let direct = racks.several() == 2;
-    let full_uplink = |host: usize| {
-        let filled = filled.get(&DirectedLink::Up(host));
-        filled.map(|filled| FullTimes::of(filled.plateau, &filled.windows)).unwrap_or_default()
-    };
-    let full_uplinks = (0..hosts.len()).map(full_uplink).collect();
+    full.sort_unstable();
+    full.dedup();
+    let full = full_links(&traffic, &racks, (&plateaus, &full), direct)?;
     let estimates = carried_bps
         .iter()
         // Between two racks what leaves the one comes to the other: one link.
         .filter(|(link, _)| !(direct && matches!(link, DirectedLink::In(_))))
         .map(|(link, carried_bps)| {
-            let (from, to) = names(*link, hosts, &racks, direct);
-            let full = full_windows(*link, &filled, &waits, direct);
-            let plateau = filled.get(link).map(|filled| filled.plateau).filter(|_| full.len() >= FULL_WINDOWS);
+            let (from, to) = racks.names(*link, hosts, direct);
+            let full = full.get(link).copied().unwrap_or_default();
+            let plateau = plateaus.get(link).filter(|_| full.windows >= FULL_WINDOWS);
             let seen = plateau.filter(|_| !matches!(link, DirectedLink::Up(_)));
-            // What waits or is lost here and nowhere else, while the link was full.
-            let here: Vec<(Ends, u64)> = full
-                .iter()
-                .flat_map(|window| {
-                    let load = filled.get(link).and_then(|filled| filled.windows.get(window));
-                    load.into_iter().flat_map(Load::ends).map(|ends| (ends, *window))
-                })
-                .filter(|(ends, window)| seen.is_some() && waits_only_at(*link, *ends, *window, &racks, &filled))
-                .collect();
-            let waited_ns = here.iter().filter_map(|(ends, window)| waits.longest(*ends, *window)).max().unwrap_or(0);
-            let queue = seen.map(|plateau| per_window(plateau.bytes) / 8 * waited_ns / 1_000_000_000);
             LinkEstimate {
                 from,
                 to,
                 rate_bps: plateau.map_or(*carried_bps, |it| per_window(it.bytes)),
                 at_least: plateau.is_none(),
-                full_s: full.len() as f64 * WINDOW_NS as f64 / 1e9,
-                queue_bytes: queue,
-                overflowed: here.iter().any(|(ends, window)| waits.lost(*ends, *window)),
+                full_s: full.windows as f64 * WINDOW_NS as f64 / 1e9,
+                queue_bytes: seen.map(|plateau| per_window(plateau.bytes) / 8 * full.waited_ns / 1_000_000_000),
+                overflowed: seen.is_some() && full.overflowed,
             }
         })
         .collect();
-    Links { estimates, full_uplinks }
+    Ok(Links { estimates, full_uplinks })
 }
 
 /// Bits per second of bytes in a window.
@@ -194,14 +295,13 @@ const fn per_window(bytes: u64) -> u64 {
 }
 
 /// The most that a link carried for a while, bits per second, less what a burst may have been of it: no link has a lower rate.
-fn carried_for_long(windows: &Loads) -> u64 {
-    let bytes: Vec<(u64, u64)> = windows.iter().map(|(at, load)| (*at, load.bytes())).collect();
+fn carried_for_long(windows: &[Carried]) -> u64 {
     let most_of = |count: u64| {
         let (mut sum, mut behind, mut most) = (0, 0, 0);
-        for (at, carried) in &bytes {
-            sum += carried;
-            while bytes[behind].0 + count <= *at {
-                sum -= bytes[behind].1;
+        for Carried { window, bytes, .. } in windows {
+            sum += bytes;
+            while windows[behind].window + count <= *window {
+                sum -= windows[behind].bytes;
                 behind += 1;
             }
             most = sum.max(most);
@@ -211,79 +311,6 @@ fn carried_for_long(windows: &Loads) -> u64 {
     WHILES.into_iter().map(most_of).max().unwrap_or(0)
 }
 
-/// What hosts sent each other over each link.
-fn by_link<'c, 'h>(carried: &'c Carried, racks: &Racks<'h>) -> BTreeMap<DirectedLink<'h>, Vec<(Ends, &'c Windows)>> {
-    let mut by_link: BTreeMap<DirectedLink, Vec<(Ends, &Windows)>> = BTreeMap::new();
-    for (ends, windows) in &carried.sent {
-        by_link.entry(DirectedLink::Up(ends.from)).or_default().push((*ends, windows));
-    }
-    for (ends, windows) in &carried.arrived {
-        for link in racks.way(*ends).into_iter().skip(1) {
-            by_link.entry(link).or_default().push((*ends, windows));
-        }
-    }
-    by_link
-}
-
-/// What a link carried in each window.
-fn loads(parts: &[(Ends, &Windows)]) -> Loads {
-    let mut loads = Loads::new();
-    for (ends, windows) in parts {
-        for (window, parts) in *windows {
-            loads.entry(*window).or_default().add(*ends, parts);
-        }
-    }
-    loads
-}
-
-/// The windows in which a link was full, and no other link may have been what held its bytes up.
-fn full_windows(link: DirectedLink, filled: &BTreeMap<DirectedLink, Filled>, waits: &Waits, direct: bool) -> Vec<u64> {
-    let Some(own) = filled.get(&link) else { return Vec::new() };
-    let explains = |window: u64, load: &Load| {
-        filled.iter().any(|(other, of_other)| {
-            let same = direct
-                && matches!(
-                    (link, *other),
-                    (DirectedLink::Out(_), DirectedLink::In(_)) | (DirectedLink::In(_), DirectedLink::Out(_))
-                );
-            let Some(there) = of_other.windows.get(&window).filter(|_| *other != link && !same) else { return false };
-            of_other.was_full(there)
-                && load.common_bytes(there) as f64 >= MOST * load.bytes() as f64
-                && may_hold_up(*other, link, || waited(waits, load, window))
-        })
-    };
-    own.windows
-        .iter()
-        .filter(|(window, load)| own.was_full(load) && !explains(**window, load))
-        .map(|(window, _)| *window)
-        .collect()
-}
-
-/// Whether bytes between two hosts wait in front of no other link that was full at the same time; that of the sender apart, where
-/// nothing was seen of them yet.
-fn waits_only_at(
-    link: DirectedLink,
-    ends: Ends,
-    window: u64,
-    racks: &Racks,
-    filled: &BTreeMap<DirectedLink, Filled>,
-) -> bool {
-    let ours =
-        |other: &DirectedLink| *other == link || matches!((link, *other), (DirectedLink::Out(_), DirectedLink::In(_)));
-    racks.way(ends).iter().skip(1).filter(|other| !ours(other)).all(|other| match (link, other) {
-        // Between racks anything may wait, whether or not it fills windows.
-        (DirectedLink::Down(_), _) => false,
-        _ => {
-            filled.get(other).is_none_or(|filled| filled.windows.get(&window).is_none_or(|load| !filled.was_full(load)))
-        }
-    })
-}
-
-/// Whether the bytes of a window waited on their way, behind the link of their sender.
-fn waited(waits: &Waits, load: &Load, window: u64) -> bool {
-    load.ends().filter_map(|ends| waits.longest(ends, window)).max() > Some(WAITED_NS)
-}
-
 /// Whether `other` may be what holds bytes up that cross `own` too. What waits in front of a sender's own link has not left the
 /// sender yet; what waits elsewhere is under way for longer.
 fn may_hold_up(other: DirectedLink, own: DirectedLink, waited: impl Fn() -> bool) -> bool {
@@ -291,20 +318,6 @@ fn may_hold_up(other: DirectedLink, own: DirectedLink, waited: impl Fn() -> bool
         (DirectedLink::Up(_), _) => !waited(),
         (_, DirectedLink::Up(_)) => waited(),
         _ => true,
-    }
-}
-
-fn names(link: DirectedLink, hosts: &[HostCapture], racks: &Racks, direct: bool) -> (String, String) {
-    let switch = |rack: &str| if rack.is_empty() { "switch".to_owned() } else { rack.to_owned() };
-    let other = |rack: &str| {
-        let other = racks.of.iter().find(|other| **other != rack).filter(|_| direct);
-        other.map_or_else(|| "core".to_owned(), |other| switch(other))
-    };
-    match link {
-        DirectedLink::Up(host) => (hosts[host].name.clone(), switch(racks.of[host])),
-        DirectedLink::Down(host) => (switch(racks.of[host]), hosts[host].name.clone()),
-        DirectedLink::Out(rack) => (switch(rack), other(rack)),
-        DirectedLink::In(rack) => (other(rack), switch(rack)),
     }
 }
 

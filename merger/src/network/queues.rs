@@ -1,90 +1,34 @@
 //! How long bytes waited on their way, beyond the least time between two hosts.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use super::windows::{Ends, WINDOW_NS, ends};
+use super::windows::{Ends, Seen, WINDOW_NS, What, ends};
 use crate::capture::flows::FlowKey;
 use crate::capture::observed::Observed;
 use crate::join::AddressBook;
 use crate::survey::Views;
 
-/// How long packets with payload that both hosts saw once were under way, by the hosts between which they went.
-#[derive(Debug, Default)]
-pub(super) struct Waits {
-    by_ends: BTreeMap<Ends, TransitTimes>,
-}
-
-/// How long packets were under way, nanoseconds by their clocks.
-#[derive(Debug, Default)]
-struct TransitTimes {
-    least_ns: Option<i64>,
-    /// The longest time of each window of arrival.
-    longest_ns: BTreeMap<u64, i64>,
-    /// Windows in which a packet left that had to be sent again.
-    lost: BTreeSet<u64>,
-}
-
-impl Waits {
-    /// Of a flow's two directions, where both hosts saw them.
-    pub fn of(key: &FlowKey, views: &Views, book: &AddressBook) -> Self {
-        let view = |host: usize| views.iter().find(|(other, _)| *other == host).map(|(_, view)| &view.packets[..]);
-        let of_way = |forward: bool| {
-            let ends = ends(key, forward, book)?;
-            Some((ends, TransitTimes::of(view(ends.from)?, view(ends.to)?, forward)))
-        };
-        let both = [false, true].into_iter().filter_map(of_way);
-        Self { by_ends: both.filter(|(_, transit)| !transit.is_empty()).collect() }
-    }
-
-    /// With what is known of another flow.
-    pub fn add(&mut self, other: Self) {
-        for (ends, transit) in other.by_ends {
-            self.by_ends.entry(ends).or_default().add(transit);
-        }
-    }
-
-    /// Leaves what lies between the ends that are asked for.
-    pub fn retain(&mut self, wanted: impl Fn(&Ends) -> bool) {
-        self.by_ends.retain(|ends, _| wanted(ends));
-    }
-
-    /// The longest wait of what arrived in a window: beyond the least time between the two.
-    pub fn longest(&self, ends: Ends, window: u64) -> Option<u64> {
-        let transit = self.by_ends.get(&ends)?;
-        transit.longest_ns.get(&window).map(|took| took.abs_diff(transit.least_ns.unwrap_or(0)))
-    }
-
-    /// Whether packets that left in a window were sent again.
-    pub fn lost(&self, ends: Ends, window: u64) -> bool {
-        self.by_ends.get(&ends).is_some_and(|transit| transit.lost.contains(&window))
-    }
-}
-
-impl TransitTimes {
-    fn of(sender: &[Observed], receiver: &[Observed], forward: bool) -> Self {
+/// How long packets with payload that both hosts saw once were under way, in each window, and which had to be sent again; `least` is told
+/// the least time, nanoseconds by the clocks of both.
+pub(super) fn transit_times(
+    key: &FlowKey,
+    views: &Views,
+    book: &AddressBook,
+    mut least: impl FnMut(Ends, i64),
+) -> Vec<Seen> {
+    let view = |host: usize| views.iter().find(|(other, _)| *other == host).map(|(_, view)| &view.packets[..]);
+    let mut seen = Vec::new();
+    for forward in [false, true] {
+        let Some(ends) = ends(key, forward, book) else { continue };
+        let (Some(sender), Some(receiver)) = (view(ends.from), view(ends.to)) else { continue };
         let (both, again) = both_saw(sender, receiver, forward);
-        let mut transit = Self { least_ns: both.iter().map(|(_, took)| *took).min(), ..Self::default() };
+        both.iter().map(|(_, took)| *took).min().into_iter().for_each(|took| least(ends, took));
         for of_window in both.chunk_by(|(a, _), (b, _)| a / WINDOW_NS == b / WINDOW_NS) {
             let took = of_window.iter().map(|(_, took)| *took).max().unwrap_or(i64::MIN);
-            transit.at_most(of_window[0].0 / WINDOW_NS, took);
+            seen.push(Seen { window: of_window[0].0 / WINDOW_NS, ends, what: What::Took(took) });
         }
-        transit.lost.extend(again.into_iter().map(|left| left / WINDOW_NS));
-        transit
+        let lost = again.into_iter().map(|left| Seen { window: left / WINDOW_NS, ends, what: What::Lost });
+        seen.extend(lost);
     }
-
-    fn is_empty(&self) -> bool {
-        self.least_ns.is_none() && self.lost.is_empty()
-    }
-
-    fn at_most(&mut self, window: u64, took: i64) {
-        self.longest_ns.entry(window).and_modify(|longest| *longest = took.max(*longest)).or_insert(took);
-    }
-
-    fn add(&mut self, other: Self) {
-        self.least_ns = [self.least_ns, other.least_ns].into_iter().flatten().min();
-        other.longest_ns.into_iter().for_each(|(window, took)| self.at_most(window, took));
-        self.lost.extend(other.lost);
-    }
+    seen
 }
 
 /// When packets arrived and how long they were under way, nanoseconds; without those that the sender's host saw twice: when these left

@@ -1,16 +1,15 @@
 //! What hosts sent each other, in windows of time.
 
-use std::collections::BTreeMap;
-
 use crate::capture::flows::FlowKey;
 use crate::capture::observed::Observed;
 use crate::join::AddressBook;
+use crate::spilled::{Reader, Record, Writer};
 use crate::survey::Views;
 
 /// 50 ms: 82 full frames at 20 Mbit/s.
 pub(super) const WINDOW_NS: u64 = 50_000_000;
 /// A window's parts of 10 ms, which a full link fills evenly.
-const PARTS: usize = 5;
+pub(super) const PARTS: usize = 5;
 /// A part of a window has at least so large a share of the mean part, where a link was full.
 const EVEN: f64 = 0.5;
 /// Headers of a frame: Ethernet 14, IP 20, TCP 20, time stamps 12.
@@ -19,7 +18,7 @@ const HEADERS: u64 = 66;
 const FULL_PAYLOAD: u64 = 1_448;
 
 /// Two hosts, by number, between which bytes went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Ends {
     /// The sender.
     pub from: usize,
@@ -27,8 +26,79 @@ pub(super) struct Ends {
     pub to: usize,
 }
 
-/// Bytes of frames by window (number since the epoch) and part of it: of 10 ms, 4 GiB at most.
-pub(super) type Windows = BTreeMap<u64, [u32; PARTS]>;
+/// Bytes of frames by part of a window: of 10 ms, 4 GiB at most.
+pub(super) type Parts = [u32; PARTS];
+
+/// What was seen in a window (number since the epoch) of what one host sent another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Seen {
+    pub window: u64,
+    pub ends: Ends,
+    pub what: What,
+}
+
+/// What can be seen in a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum What {
+    /// Frames, as the sender saw them.
+    Sent(Parts),
+    /// Frames, as the receiver saw them.
+    Arrived(Parts),
+    /// How long packets were under way that arrived, at most, nanoseconds by the clocks of both.
+    Took(i64),
+    /// A packet left that had to be sent again.
+    Lost,
+}
+
+impl Seen {
+    /// Adds what another one of the same kind, window and ends says; `false` if it is none.
+    pub fn join(&mut self, other: &Self) -> bool {
+        if (self.window, self.ends) != (other.window, other.ends) {
+            return false;
+        }
+        match (&mut self.what, &other.what) {
+            (What::Sent(sums), What::Sent(parts)) | (What::Arrived(sums), What::Arrived(parts)) => {
+                sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum = sum.saturating_add(*part));
+            }
+            (What::Took(longest), What::Took(took)) => *longest = (*took).max(*longest),
+            (What::Lost, What::Lost) => {}
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl Record for Seen {
+    const BLANK: Self = Self { window: 0, ends: Ends { from: 0, to: 0 }, what: What::Lost };
+    const BYTES: usize = 8 + 2 * 4 + 1 + 4 * PARTS;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        self.window.write(out);
+        [self.ends.from, self.ends.to].into_iter().for_each(|host| (host as u32).write(out));
+        let (kind, parts) = match self.what {
+            What::Sent(parts) => (0, parts),
+            What::Arrived(parts) => (1, parts),
+            What::Took(ns) => (2, [ns as u32, (ns >> 32) as u32, 0, 0, 0]),
+            What::Lost => (3, [0; PARTS]),
+        };
+        out.bytes([kind]);
+        parts.into_iter().for_each(|part| part.write(out));
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        let window = input.u64();
+        let ends = Ends { from: input.u32() as usize, to: input.u32() as usize };
+        let kind = input.u8();
+        let parts: Parts = std::array::from_fn(|_| input.u32());
+        let what = match kind {
+            0 => What::Sent(parts),
+            1 => What::Arrived(parts),
+            2 => What::Took((u64::from(parts[0]) | u64::from(parts[1]) << 32) as i64),
+            _ => What::Lost,
+        };
+        Self { window, ends, what }
+    }
+}
 
 /// What a link carried in a window.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +109,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub fn add(&mut self, ends: Ends, parts: &[u32; PARTS]) {
+    pub fn add(&mut self, ends: Ends, parts: &Parts) {
         let bytes = parts.iter().map(|part| u64::from(*part)).sum::<u64>();
         match self.by_ends.binary_search_by_key(&ends, |(known, _)| *known) {
             Ok(at) => self.by_ends[at].1 += bytes,
@@ -66,54 +136,59 @@ impl Load {
         self.parts.iter().sum()
     }
 
-    /// Whether bytes came all the time, as over a full link, and not at once.
-    pub fn is_even(&self) -> bool {
-        let least = self.bytes() as f64 / PARTS as f64 * EVEN;
-        self.parts.iter().all(|part| *part as f64 >= least)
+    /// How much it is, of a window.
+    pub fn carried(&self, window: u64) -> Carried {
+        Carried::of(window, &self.parts)
     }
 }
 
-/// What hosts sent each other.
-#[derive(Debug, Default)]
+/// How much a link carried in a window.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Carried {
-    /// As the senders saw it.
-    pub(super) sent: BTreeMap<Ends, Windows>,
-    /// As the receivers saw it.
-    pub(super) arrived: BTreeMap<Ends, Windows>,
+    pub window: u64,
+    pub bytes: u64,
+    /// Whether bytes came all the time, as over a full link, and not at once.
+    pub is_even: bool,
 }
 
 impl Carried {
-    /// What a flow carried. The packets' times are on one clock.
-    pub(super) fn of(key: &FlowKey, views: &Views, book: &AddressBook) -> Self {
-        let mut carried = Self::default();
-        for (forward, ends) in [false, true].into_iter().filter_map(|way| Some((way, ends(key, way, book)?))) {
-            for (host, view) in views {
-                let side = match *host {
-                    host if host == ends.from => &mut carried.sent,
-                    host if host == ends.to => &mut carried.arrived,
-                    _ => continue,
-                };
-                let of_way = view.packets.iter().filter(|packet| packet.forward == forward);
-                add_windows(side.entry(ends).or_default(), of_way);
-            }
-        }
-        carried.sent.retain(|_, windows| !windows.is_empty());
-        carried.arrived.retain(|_, windows| !windows.is_empty());
-        carried
+    pub fn of(window: u64, parts: &[u64; PARTS]) -> Self {
+        let bytes = parts.iter().sum();
+        let least = bytes as f64 / PARTS as f64 * EVEN;
+        Self { window, bytes, is_even: parts.iter().all(|part| *part as f64 >= least) }
+    }
+}
+
+impl Record for Carried {
+    const BLANK: Self = Self { window: 0, bytes: 0, is_even: false };
+    const BYTES: usize = 2 * 8 + 1;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        self.window.write(out);
+        self.bytes.write(out);
+        out.bytes([self.is_even.into()]);
     }
 
-    /// What another flow carried as well.
-    pub fn add(&mut self, other: Self) {
-        for (all, side) in [(&mut self.sent, other.sent), (&mut self.arrived, other.arrived)] {
-            for (ends, windows) in side {
-                let all = all.entry(ends).or_default();
-                for (window, parts) in windows {
-                    let sums = all.entry(window).or_default();
-                    sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum = sum.saturating_add(part));
-                }
-            }
+    fn read(input: &mut Reader<'_>) -> Self {
+        Self { window: input.u64(), bytes: input.u64(), is_even: input.u8() != 0 }
+    }
+}
+
+/// What a flow carried, as the hosts between which it went saw it. The packets' times are on one clock.
+pub(super) fn carried(key: &FlowKey, views: &Views, book: &AddressBook) -> Vec<Seen> {
+    let mut carried = Vec::new();
+    for (forward, ends) in [false, true].into_iter().filter_map(|way| Some((way, ends(key, way, book)?))) {
+        for (host, view) in views {
+            let kind: fn(Parts) -> What = match *host {
+                host if host == ends.from => What::Sent,
+                host if host == ends.to => What::Arrived,
+                _ => continue,
+            };
+            let of_way = view.packets.iter().filter(|packet| packet.forward == forward);
+            add_windows(of_way, |window, parts| carried.push(Seen { window, ends, what: kind(parts) }));
         }
     }
+    carried
 }
 
 /// The ends of a flow's direction; `None` for what stays on a host, or whose ends were not both captured.
@@ -129,13 +204,11 @@ fn frame_bytes(packet: &Observed) -> u64 {
     payload + HEADERS * payload.div_ceil(FULL_PAYLOAD).max(1)
 }
 
-/// Adds the frames of packets, of which nearly each is in the window of the one before.
-fn add_windows<'p>(windows: &mut Windows, packets: impl Iterator<Item = &'p Observed>) {
+/// Adds up the frames of packets, of which nearly each is in the window of the one before.
+fn add_windows<'p>(packets: impl Iterator<Item = &'p Observed>, mut take: impl FnMut(u64, Parts)) {
     let mut add = |window: u64, parts: &[u64; PARTS]| {
         if parts.iter().any(|part| *part > 0) {
-            let sums = windows.entry(window).or_default();
-            let parts = parts.iter().map(|part| u32::try_from(*part).unwrap_or(u32::MAX));
-            sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum = sum.saturating_add(part));
+            take(window, parts.map(|part| u32::try_from(part).unwrap_or(u32::MAX)));
         }
     };
     let (mut window, mut parts) = (0, [0u64; PARTS]);
@@ -149,4 +222,30 @@ fn add_windows<'p>(windows: &mut Windows, packets: impl Iterator<Item = &'p Obse
         parts[part as usize] += frame_bytes(packet);
     }
     add(window, &parts);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_seen_is_read_as_it_was_written() {
+        for what in [What::Sent([1, 2, 3, 4, u32::MAX]), What::Arrived([7; PARTS]), What::Took(-3), What::Lost] {
+            let seen = Seen { window: 1 << 40, ends: Ends { from: 3, to: 2 }, what };
+            let mut bytes = Vec::new();
+            seen.write(&mut Writer::new(&mut bytes));
+            assert_eq!((bytes.len(), Seen::read(&mut Reader::new(&bytes))), (Seen::BYTES, seen));
+        }
+    }
+
+    #[test]
+    fn what_was_seen_of_one_kind_at_one_time_is_joined() {
+        let seen = |window, what| Seen { window, ends: Ends { from: 0, to: 1 }, what };
+        let mut sent = seen(1, What::Sent([u32::MAX - 1, 0, 0, 0, 5]));
+        assert!(sent.join(&seen(1, What::Sent([2, 1, 0, 0, 5]))));
+        assert_eq!(sent.what, What::Sent([u32::MAX, 1, 0, 0, 10]));
+        assert!(!sent.join(&seen(1, What::Arrived([1; PARTS]))) && !sent.join(&seen(2, What::Sent([1; PARTS]))));
+        let mut took = seen(1, What::Took(-5));
+        assert!(took.join(&seen(1, What::Took(-7))) && took.what == What::Took(-5));
+    }
 }

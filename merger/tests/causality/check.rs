@@ -18,7 +18,7 @@ fn conversation() -> Inferred {
 #[test]
 fn on_the_recorded_network_the_graph_yields_the_recording() {
     let inferred = conversation();
-    let report = verify(&inferred.causal.events, &inferred.causal.dependencies);
+    let report = verify(&inferred.causal.events, &inferred.causal.dependencies).unwrap();
     assert_eq!(report.worst.unwrap().0, 0);
     assert_eq!((report.roots, report.dangling, report.backward, report.off), (1, 0, 0, 0));
 }
@@ -27,7 +27,7 @@ fn on_the_recorded_network_the_graph_yields_the_recording() {
 fn a_wrong_delay_shows_in_all_that_follows() {
     let mut inferred = conversation();
     inferred.causal.events[10].delay_ns += 5 * MS;
-    let report = verify(&inferred.causal.events, &inferred.causal.dependencies);
+    let report = verify(&inferred.causal.events, &inferred.causal.dependencies).unwrap();
     assert_eq!(report.worst.unwrap().0, 5 * MS);
     assert_eq!(report.off, 30);
 }
@@ -38,6 +38,6 @@ fn edges_to_the_future_and_to_nowhere_are_counted() {
     let last = inferred.causal.dependencies.len() - 1;
     inferred.causal.dependencies[0].on_event = EventId(39);
     inferred.causal.dependencies[last].on_event = EventId(4_000);
-    let report = verify(&inferred.causal.events, &inferred.causal.dependencies);
+    let report = verify(&inferred.causal.events, &inferred.causal.dependencies).unwrap();
     assert_eq!((report.backward, report.dangling), (1, 1));
 }

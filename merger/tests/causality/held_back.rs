@@ -46,7 +46,7 @@ fn read(same_host: bool) -> (Vec<EventRow>, Vec<(usize, usize, On)>, ProcessId) 
     s.stream(line, false, MessageKind::BlockData, "read", 0, &segments);
     s.span(map, 1, "block-read", "read", (0, taken[COUNT as usize - 1]), Some(asked), None);
     let causal = s.build().causal;
-    let report = verify(&causal.events, &causal.dependencies);
+    let report = verify(&causal.events, &causal.dependencies).unwrap();
     assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
     let waits = causal.dependencies.iter().map(|row| (row.event.index(), row.on_event.index(), row.on)).collect();
     (causal.events, waits, map)

@@ -234,7 +234,7 @@ fn a_clients_next_step_after_its_last_poll_is_because_the_job_was_finished() {
 #[test]
 fn everything_comes_out_as_recorded_on_the_recorded_network() {
     let job = run();
-    let report = check::verify(&job.inferred.causal.events, &job.inferred.causal.dependencies);
+    let report = check::verify(&job.inferred.causal.events, &job.inferred.causal.dependencies).unwrap();
     assert_eq!((report.dangling, report.backward, report.without_beat, report.off), (0, 0, 0, 0));
     assert_eq!(report.worst.unwrap().0, 0);
     let jobs = &job.inferred.causal.jobs;

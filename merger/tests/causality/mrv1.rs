@@ -174,6 +174,6 @@ fn the_job_ends_with_the_heartbeat_that_reports_the_cleanup_task() {
 #[test]
 fn on_the_recorded_network_everything_happens_when_it_did() {
     let job = run();
-    let report = check::verify(&job.inferred.causal.events, &job.inferred.causal.dependencies);
+    let report = check::verify(&job.inferred.causal.events, &job.inferred.causal.dependencies).unwrap();
     assert_eq!((report.dangling, report.backward, report.without_beat, report.off), (0, 0, 0, 0));
 }

@@ -139,7 +139,7 @@ fn copied() -> (Write, usize) {
 fn a_copy_writes_what_it_has_read_and_reads_on_when_it_has_written() {
     let (write, read) = copied();
     let Write { inferred, .. } = &write;
-    let report = verify(&inferred.causal.events, &inferred.causal.dependencies);
+    let report = verify(&inferred.causal.events, &inferred.causal.dependencies).unwrap();
     assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
     let of = |name: &str| -> Vec<_> { inferred.causal.events.iter().filter(|event| event.name == name).collect() };
     let (consumed, produced) = (of("block.consumed"), of("block.produced"));
@@ -210,7 +210,7 @@ fn a_full_link_holds_up_a_writer_though_little_is_seen_on_its_way() {
             .iter()
             .filter(|piece| write.inferred.causes(piece.event).iter().any(|row| row.evidence == Evidence::Pipeline));
         let (count, thinking) = (waits.count(), pieces.iter().map(|piece| piece.delay_ns).sum::<u64>());
-        let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies);
+        let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies).unwrap();
         assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
         (count, thinking)
     };
@@ -236,7 +236,7 @@ fn what_a_writers_jvm_measured_takes_the_place_of_what_was_guessed() {
     assert_eq!(count, PACKETS - 1, "all but the first, which may have been made before");
     let expected = (PACKETS - 1 - 4) * MADE / 8 + 16 * MADE / 8;
     assert!(work.abs_diff(expected) < PACKETS, "{work} for {expected}");
-    let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies);
+    let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies).unwrap();
     assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
     // What the network held up leaves when it is made and there is room.
     let pieces = write.inferred.pieces(write.data[0]);
@@ -288,14 +288,14 @@ fn a_packet_is_forwarded_when_those_before_it_have_been_handled() {
         write.inferred.causes(last).iter().any(|row| received.contains(&row.on_event)),
         "the end waits for the disk"
     );
-    let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies);
+    let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies).unwrap();
     assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
 }
 
 #[test]
 fn claims_of_more_work_than_there_was_time_move_nothing_on_the_recorded_network() {
     let write = stated(Some(1 << 45), Some(1 << 45));
-    let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies);
+    let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies).unwrap();
     assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
 }
 
@@ -315,7 +315,7 @@ fn the_last_acknowledgement_waits_for_all_data_and_takes_the_nodes_time() {
 #[test]
 fn nothing_comes_later_than_recorded_on_the_recorded_network() {
     let write = write();
-    let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies);
+    let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies).unwrap();
     assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
 }
 

@@ -54,7 +54,7 @@ fn remote_work(read_wait_ns: u64, has_peer: bool) -> u64 {
     s.steps(data, remote, StepKind::Consume, BYTES.into(), OWN_WORK);
     s.waits(data, read_wait_ns);
     let inferred = s.build();
-    let report = verify(&inferred.causal.events, &inferred.causal.dependencies);
+    let report = verify(&inferred.causal.events, &inferred.causal.dependencies).unwrap();
     assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
     let marks: Vec<_> = inferred.causal.events.iter().filter(|event| event.name == "block.consumed").collect();
     assert!(marks.iter().all(|event| event.process != Some(node)), "the reader works, and not who sends");
@@ -115,7 +115,7 @@ fn local_work(measured: Option<u64>) -> (u64, u64) {
         s.steps(data, reader, StepKind::Consume, BYTES.into(), work);
     }
     let inferred = s.build();
-    let report = verify(&inferred.causal.events, &inferred.causal.dependencies);
+    let report = verify(&inferred.causal.events, &inferred.causal.dependencies).unwrap();
     assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
     let marks = inferred.causal.events.iter().filter(|event| event.name == "block.consumed");
     let pieces = inferred.pieces(data);

@@ -79,7 +79,7 @@ fn without_any_owner_answers_still_wait_for_requests() {
     assert!(inferred.edge(answered, said).is_some());
     assert!(inferred.edge(again, answered).is_some());
     assert_eq!(inferred.first(again).delay_ns, 5 * MS - WAY);
-    let report = check::verify(&inferred.causal.events, &inferred.causal.dependencies);
+    let report = check::verify(&inferred.causal.events, &inferred.causal.dependencies).unwrap();
     assert_eq!((report.roots, report.dangling, report.backward), (1, 0, 0));
     assert_eq!(report.worst.unwrap().0, 0);
 }

@@ -36,6 +36,7 @@ pub(crate) fn read(host: &mut HostCapture, file: File, reading: &Reading<'_>) ->
     }
     let sensible = |record: &mut SocketRecord| sense::socket(record);
     records(&mut input, sensible, |record| host.sockets.push(record))?;
+    host.sockets.settle();
     let mut jvm_records = 0;
     for _ in 0..input.number()? {
         let mut jvm: JvmFile = input.record()?;

@@ -39,7 +39,7 @@ pub(crate) fn write(host: &HostCapture, out: impl Write) -> Result<(), DigestErr
     let length = length.ok_or_else(|| DigestError::Senseless("losses and notes of more than 64 MiB".into()))?;
     out.write_all(&length.to_le_bytes())?;
     out.write_all(&head)?;
-    records(&mut out, host.sockets.len(), &host.sockets)?;
+    records(&mut out, host.sockets.len(), host.sockets.iter())?;
     number(&mut out, host.jvms.len() as u64)?;
     for jvm in &host.jvms {
         record(&mut out, jvm)?;
@@ -146,7 +146,7 @@ fn volume(host: &HostCapture) -> Result<Volume, DigestError> {
         volume.connections = volume.connections.saturating_add(connections(&flow));
         volume.kept_bytes += flow.packets.iter().map(|packet| u64::from(packet.kept_length)).sum::<u64>();
     }
-    (volume.socket_records, volume.socket_bytes) = (host.sockets.len() as u64, json_bytes(&host.sockets)?);
+    (volume.socket_records, volume.socket_bytes) = (host.sockets.len() as u64, json_bytes(host.sockets.iter())?);
     for jvm in &host.jvms {
         volume.jvm_records += jvm.records.len() as u64;
         volume.jvm_bytes += json_bytes(jvm.records.iter())?;

@@ -1,0 +1,190 @@
+//! From the graph to its rows, which lie packed until they are asked for.
+
+use std::io;
+
+use trace::ids::{ConnectionId, EventId, MessageId, ProcessId, TaskId, TimerId};
+use trace::rows::{DependencyRow, EventKind, EventRow, On};
+
+use super::draft::Graph;
+use super::error::CausalityError;
+use super::event::{Event, FROM_CLIENT, Link, NONE, PACED, number, some};
+use crate::maps::HashMap;
+use crate::spilled::{Reader, Record, RecordList, RecordLog, Sorter, Writer};
+
+/// The graph as rows, which are made as they are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    /// In the order of time, which is that of ids.
+    events: RecordLog<Delayed>,
+    /// Ordered by the event that waits, whose id stands in place of the next link's.
+    causes: RecordLog<Link>,
+    names: Vec<&'static str>,
+    /// Edges that were left out because they would have closed a cycle within one instant.
+    pub cyclic: u64,
+}
+
+/// An event, and how long after its causes it happens.
+#[derive(Clone, Copy, Debug)]
+struct Delayed {
+    event: Event,
+    delay_ns: u64,
+}
+
+impl Record for Delayed {
+    const BLANK: Self = Self { event: Event::BLANK, delay_ns: 0 };
+    const BYTES: usize = Event::BYTES + u64::BYTES;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        self.event.write(out);
+        self.delay_ns.write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        Self { event: Event::read(input), delay_ns: input.u64() }
+    }
+}
+
+/// The id of a draft, [`NONE`] until it has one, and when it is handed over.
+type Handed = (u32, u64);
+
+impl Rows {
+    /// Turns drafts into rows: ids in order of time (causes first among equals), delays from the causes.
+    ///
+    /// # Errors
+    /// If there are more events, or causes, than ids, or a temporary file fails.
+    pub fn of(graph: Graph) -> Result<Self, CausalityError> {
+        let count = graph.events.len().max(graph.causes.len());
+        if number(count) == NONE {
+            return Err(CausalityError::TooManyEvents { count, limit: NONE });
+        }
+        let mut handed: RecordList<Handed> = RecordList::default();
+        (0..graph.count()).for_each(|_| handed.push((NONE, 0)));
+        let mut rows = Self { names: graph.names.clone(), ..Self::default() };
+        let mut drafts = Sorter::default();
+        (0..graph.count()).try_for_each(|draft| drafts.push((graph.happened(draft), number(draft))))?;
+        let sorted = drafts.sorted()?;
+        let mut drafts = sorted.iter().peekable();
+        let (mut same, mut depth, mut ids) = (Vec::new(), HashMap::default(), 0..);
+        while let Some((instant, draft)) = drafts.next() {
+            same.clear();
+            same.push(draft);
+            same.extend(std::iter::from_fn(|| drafts.next_if(|(at, _)| *at == instant).map(|(_, draft)| draft)));
+            if same.len() > 1 {
+                depth.clear();
+                dive(&graph, &same, &mut depth);
+                same.sort_unstable_by_key(|draft| (depth.get(draft).copied().unwrap_or(0), *draft));
+            }
+            for (draft, id) in same.iter().zip(&mut ids) {
+                handed.change(*draft as usize, |handed| handed.0 = id);
+            }
+            same.iter().try_for_each(|draft| rows.add(&graph, *draft as usize, &mut handed))?;
+        }
+        sorted.check()?;
+        handed.check()?;
+        graph.check()?;
+        Ok(rows)
+    }
+
+    fn add(&mut self, graph: &Graph, draft: usize, handed: &mut RecordList<Handed>) -> io::Result<()> {
+        let (id, _) = handed.get(draft);
+        let mut latest = None;
+        for (_, link) in graph.links(draft) {
+            let cause = link.cause();
+            let (event, handed_ns) = handed.get(cause.event);
+            if event >= id {
+                self.cyclic += 1;
+                continue;
+            }
+            let yielded = match (cause.by, cause.on) {
+                (None, On::Sent) => handed_ns,
+                _ => graph.yielded(cause).unwrap_or(0),
+            };
+            latest = latest.max(Some(yielded));
+            self.causes.push(Link { event, next: id, ..link })?;
+        }
+        let event = graph.events.get(draft);
+        let delay_ns = match (latest, event.work_ns()) {
+            (None, _) => 0,
+            (Some(_), Some(work)) => work,
+            (Some(_), None) if event.is(PACED) => 0,
+            (Some(latest), None) => event.happened_ns.saturating_sub(latest),
+        };
+        let handed_ns = latest.map_or(event.happened_ns, |latest: u64| latest.saturating_add(delay_ns));
+        handed.change(draft, |handed| handed.1 = handed_ns);
+        self.events.push(Delayed { event, delay_ns })
+    }
+
+    /// Nodes.
+    pub fn events(&self) -> impl ExactSizeIterator<Item = EventRow> + '_ {
+        self.events.iter().enumerate().map(|(id, Delayed { event, delay_ns })| EventRow {
+            event: EventId(number(id)),
+            kind: if event.is_send() { EventKind::Send } else { EventKind::Mark },
+            name: self.names.get(usize::from(event.name)).copied().unwrap_or_default().to_owned(),
+            process: some(event.process).map(ProcessId),
+            message: some(event.message).map(MessageId),
+            connection: some(event.connection).map(ConnectionId),
+            from_client: event.is(FROM_CLIENT),
+            bytes: event.bytes(),
+            recorded_ns: event.happened_ns,
+            recorded_delivered_ns: event.arrived_ns,
+            delay_ns,
+            task: some(event.task).map(TaskId),
+            timer: some(event.timer).map(TimerId),
+            beat: some(event.beat),
+        })
+    }
+
+    /// Edges, ordered by the event that waits.
+    pub fn dependencies(&self) -> impl ExactSizeIterator<Item = DependencyRow> + '_ {
+        self.causes.iter().map(|link| DependencyRow {
+            event: EventId(link.next),
+            on_event: EventId(link.event),
+            on: link.on,
+            timer: link.carrier.map(|_| TimerId(link.timer)),
+            carrier: link.carrier,
+            evidence: link.evidence,
+        })
+    }
+
+    /// Whether all that was asked for could be read.
+    ///
+    /// # Errors
+    /// If a temporary file failed.
+    pub fn check(&self) -> io::Result<()> {
+        self.events.check().and(self.causes.check())
+    }
+}
+
+/// How many causes of the same instant precede each of `same`, one behind the other. Each event is looked at once all
+/// its causes were; where they wait for each other, the first of them without its causes.
+fn dive(graph: &Graph, same: &[u32], depth: &mut HashMap<u32, u32>) {
+    let instant = graph.happened(same[0] as usize);
+    let causes = |draft: u32| {
+        let causes = graph.links(draft as usize).map(|(_, link)| link.event);
+        causes.filter(move |cause| *cause != draft && graph.happened(*cause as usize) == instant)
+    };
+    let mut waiting: HashMap<u32, usize> = same.iter().map(|draft| (*draft, causes(*draft).count())).collect();
+    let mut effects: HashMap<u32, Vec<u32>> = HashMap::default();
+    for draft in same {
+        for cause in causes(*draft) {
+            effects.entry(cause).or_default().push(*draft);
+        }
+    }
+    let mut ready: Vec<u32> = same.iter().copied().filter(|draft| waiting[draft] == 0).collect();
+    let mut left = same.iter();
+    while let Some(draft) = ready.pop().or_else(|| left.find(|draft| waiting.contains_key(draft)).copied()) {
+        if waiting.remove(&draft).is_none() {
+            continue;
+        }
+        let known = causes(draft).filter_map(|cause| depth.get(&cause)).max();
+        depth.insert(draft, known.map_or(0, |known| known + 1));
+        for effect in effects.get(&draft).into_iter().flatten() {
+            if let Some(count) = waiting.get_mut(effect) {
+                *count = count.saturating_sub(1);
+                if *count == 0 {
+                    ready.push(*effect);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! A list whose records are looked up and changed anywhere, mostly near to each other.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+use super::record::{Record, Writer, read};
+
+/// Records of a page.
+const PAGE: usize = 256;
+/// Memory that a list may take, bytes.
+const MAX_BYTES: usize = 8 << 20;
+/// Pages in memory at the least.
+const MIN_FRAMES: usize = 8;
+/// Stands for a page that lies in the file.
+const NONE: u32 = u32::MAX;
+
+/// Records by their places. What a file did not give back reads as [`Record::BLANK`], until [`RecordList::check`] tells.
+pub(crate) struct RecordList<T> {
+    pages: RefCell<Pages<T>>,
+}
+
+impl<T: Record> Default for RecordList<T> {
+    fn default() -> Self {
+        Self::within(MAX_BYTES)
+    }
+}
+
+impl<T> fmt::Debug for RecordList<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} records", self.pages.borrow().length)
+    }
+}
+
+impl<T: Record> RecordList<T> {
+    /// An empty one that takes about so many bytes of memory at most.
+    fn within(bytes: usize) -> Self {
+        let max_frames = (bytes / (PAGE * size_of::<T>())).max(MIN_FRAMES);
+        let (frame_of, frames) = (Vec::new(), Vec::new());
+        let pages = Pages { length: 0, frame_of, frames, max_frames, hand: 0, file: None, failed: None };
+        Self { pages: RefCell::new(pages) }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.pages.borrow().length
+    }
+
+    /// Appends a record.
+    pub fn push(&mut self, record: T) {
+        let pages = self.pages.get_mut();
+        if pages.length.is_multiple_of(PAGE) {
+            pages.add();
+        }
+        let frame = pages.frame(pages.length / PAGE);
+        frame.records.push(record);
+        frame.changed = true;
+        pages.length += 1;
+    }
+
+    /// Looks at a record.
+    #[inline]
+    pub fn look<R>(&self, place: usize, at: impl FnOnce(&T) -> R) -> R {
+        let mut pages = self.pages.borrow_mut();
+        let frame = pages.frame(place / PAGE);
+        at(frame.records.get(place % PAGE).unwrap_or(&T::BLANK))
+    }
+
+    /// A record.
+    #[inline]
+    pub fn get(&self, place: usize) -> T {
+        self.look(place, |record| *record)
+    }
+
+    /// Changes a record.
+    #[inline]
+    pub fn change(&mut self, place: usize, change: impl FnOnce(&mut T)) {
+        let frame = self.pages.get_mut().frame(place / PAGE);
+        frame.changed = true;
+        if let Some(record) = frame.records.get_mut(place % PAGE) {
+            change(record);
+        }
+    }
+
+    /// Whether all could be written and read.
+    ///
+    /// # Errors
+    /// If not, the first error.
+    pub fn check(&self) -> io::Result<()> {
+        self.pages.borrow_mut().failed.take().map_or(Ok(()), Err)
+    }
+}
+
+struct Pages<T> {
+    /// Records of all pages.
+    length: usize,
+    /// By page the frame in which it lies; [`NONE`] = in none.
+    frame_of: Vec<u32>,
+    frames: Vec<Frame<T>>,
+    max_frames: usize,
+    /// The frame that is asked next whether it is in use.
+    hand: usize,
+    file: Option<File>,
+    failed: Option<io::Error>,
+}
+
+struct Frame<T> {
+    page: usize,
+    records: Vec<T>,
+    /// Since it was last asked.
+    in_use: bool,
+    /// Since it was read.
+    changed: bool,
+}
+
+impl<T: Record> Pages<T> {
+    #[inline]
+    fn frame(&mut self, page: usize) -> &mut Frame<T> {
+        let known = self.frame_of[page];
+        let place = if known == NONE { self.fetch(page) } else { known as usize };
+        let frame = &mut self.frames[place];
+        frame.in_use = true;
+        frame
+    }
+
+    /// Adds an empty page behind the others.
+    fn add(&mut self) {
+        let page = self.frame_of.len();
+        let place = self.free_frame(page);
+        self.frame_of.push(place as u32);
+    }
+
+    #[cold]
+    fn fetch(&mut self, page: usize) -> usize {
+        let place = self.free_frame(page);
+        self.frame_of[page] = place as u32;
+        if let Err(error) = self.read(place) {
+            self.failed.get_or_insert(error);
+        }
+        // The last page may have less records; where it failed, there are none.
+        let count = (self.length - page * PAGE).min(PAGE);
+        self.frames[place].records.resize(count, T::BLANK);
+        place
+    }
+
+    /// A frame for a page, without records.
+    fn free_frame(&mut self, page: usize) -> usize {
+        if self.frames.len() < self.max_frames {
+            self.frames.push(Frame { page, records: Vec::with_capacity(PAGE), in_use: true, changed: false });
+            return self.frames.len() - 1;
+        }
+        while std::mem::take(&mut self.frames[self.hand].in_use) {
+            self.hand = (self.hand + 1) % self.frames.len();
+        }
+        let place = self.hand;
+        self.hand = (self.hand + 1) % self.frames.len();
+        if self.frames[place].changed
+            && let Err(error) = self.write(place)
+        {
+            self.failed.get_or_insert(error);
+        }
+        let frame = &mut self.frames[place];
+        self.frame_of[frame.page] = NONE;
+        frame.records.clear();
+        (frame.page, frame.changed) = (page, false);
+        place
+    }
+
+    fn write(&mut self, place: usize) -> io::Result<()> {
+        let Frame { page, records, .. } = &self.frames[place];
+        let mut bytes = Vec::with_capacity(PAGE * T::BYTES);
+        records.iter().for_each(|record| record.write(&mut Writer::new(&mut bytes)));
+        // Whole pages are read back.
+        bytes.resize(PAGE * T::BYTES, 0);
+        let file = match &self.file {
+            Some(file) => file,
+            None => self.file.insert(tempfile::tempfile()?),
+        };
+        file.write_all_at(&bytes, (page * PAGE * T::BYTES) as u64)
+    }
+
+    fn read(&mut self, place: usize) -> io::Result<()> {
+        let frame = &mut self.frames[place];
+        let file = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let mut bytes = vec![0; PAGE * T::BYTES];
+        file.read_exact_at(&mut bytes, (frame.page * PAGE * T::BYTES) as u64)?;
+        frame.records.extend(bytes.chunks_exact(T::BYTES).map(read::<T>));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Push(u64),
+        Change(usize, u64),
+        Look(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let place = 0..usize::MAX;
+        prop_oneof![
+            any::<u64>().prop_map(Step::Push),
+            (place.clone(), any::<u64>()).prop_map(|(place, value)| Step::Change(place, value)),
+            place.prop_map(Step::Look),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_is_as_a_vector_is(
+            begin in prop::collection::vec(any::<u64>(), 0..(3 * MIN_FRAMES * PAGE)),
+            steps in prop::collection::vec(step(), 0..2000),
+        ) {
+            let mut list = RecordList::within(0);
+            let mut plain = begin.clone();
+            begin.into_iter().for_each(|value| list.push((value, value as u32)));
+            for step in steps {
+                match step {
+                    Step::Push(value) => {
+                        list.push((value, value as u32));
+                        plain.push(value);
+                    }
+                    Step::Change(place, value) if !plain.is_empty() => {
+                        let place = place % plain.len();
+                        list.change(place, |record| *record = (value, value as u32));
+                        plain[place] = value;
+                    }
+                    Step::Look(place) if !plain.is_empty() => {
+                        let place = place % plain.len();
+                        prop_assert_eq!(list.get(place), (plain[place], plain[place] as u32));
+                    }
+                    _ => {}
+                }
+            }
+            prop_assert_eq!(list.len(), plain.len());
+            for (place, value) in plain.iter().enumerate() {
+                prop_assert_eq!(list.look(place, |record| record.0), *value);
+            }
+            prop_assert!(list.check().is_ok());
+        }
+    }
+
+    #[test]
+    fn no_more_pages_lie_in_memory_than_may() {
+        let mut list = RecordList::within(0);
+        (0..100_000u64).for_each(|value| list.push(value));
+        let pages = list.pages.borrow();
+        assert!(pages.frames.len() == MIN_FRAMES && pages.frames.iter().all(|frame| frame.records.capacity() == PAGE));
+    }
+
+    #[test]
+    fn what_the_file_lost_is_told() {
+        let mut list = RecordList::within(0);
+        (0..100_000u64).for_each(|value| list.push(value + 1));
+        list.pages.borrow().file.as_ref().unwrap().set_len(0).unwrap();
+        assert_eq!((list.get(0), list.get(99_999)), (0, 100_000));
+        assert!(list.check().is_err());
+    }
+}

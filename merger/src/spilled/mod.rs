@@ -1,0 +1,12 @@
+//! Lists of small records that grow with a capture: of each only some megabytes lie in memory, and what is beyond in a temporary
+//! file. The files have no names, and go with the lists.
+
+mod list;
+mod log;
+mod record;
+mod sorted;
+
+pub(crate) use list::RecordList;
+pub(crate) use log::RecordLog;
+pub(crate) use record::{Reader, Record, Writer};
+pub(crate) use sorted::Sorter;

@@ -1,0 +1,124 @@
+//! Records that come in any order, and are read in theirs.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::io;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::log::RecordLog;
+use super::record::Record;
+
+/// Records that are sorted at once, bytes of memory.
+const RUN_BYTES: usize = 4 << 20;
+
+/// Takes records in, and sorts as many at a time as may lie in memory.
+#[derive(Debug)]
+pub(crate) struct Sorter<T> {
+    run: Vec<T>,
+    max_run: usize,
+    sorted: Sorted<T>,
+}
+
+/// Records in their order.
+#[derive(Debug)]
+pub(crate) struct Sorted<T> {
+    /// Sorted runs, one behind the other.
+    log: RecordLog<T>,
+    runs: Vec<Range<usize>>,
+}
+
+impl<T: Record + Ord + Send> Default for Sorter<T> {
+    fn default() -> Self {
+        Self::within(RUN_BYTES)
+    }
+}
+
+impl<T: Record + Ord + Send> Sorter<T> {
+    /// Without records; about so many bytes are sorted at once.
+    fn within(bytes: usize) -> Self {
+        let max_run = (bytes / size_of::<T>()).max(1);
+        Self { run: Vec::new(), max_run, sorted: Sorted { log: RecordLog::default(), runs: Vec::new() } }
+    }
+
+    /// Takes a record in.
+    ///
+    /// # Errors
+    /// If a temporary file cannot be written.
+    #[inline]
+    pub fn push(&mut self, record: T) -> io::Result<()> {
+        self.run.push(record);
+        if self.run.len() < self.max_run { Ok(()) } else { self.end_run() }
+    }
+
+    /// All that were taken in.
+    ///
+    /// # Errors
+    /// As [`Sorter::push`].
+    pub fn sorted(mut self) -> io::Result<Sorted<T>> {
+        self.end_run()?;
+        Ok(self.sorted)
+    }
+
+    fn end_run(&mut self) -> io::Result<()> {
+        self.run.par_sort_unstable();
+        let Sorted { log, runs } = &mut self.sorted;
+        let begin = log.len();
+        self.run.drain(..).try_for_each(|record| log.push(record))?;
+        runs.push(begin..log.len());
+        Ok(())
+    }
+}
+
+impl<T: Record + Ord> Sorted<T> {
+    /// All of them, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
+        let mut runs: Vec<_> = self.runs.iter().map(|run| self.log.part(run.clone())).collect();
+        let first = runs.iter_mut().enumerate().filter_map(|(number, run)| Some(Reverse((run.next()?, number))));
+        let mut next: BinaryHeap<Reverse<(T, usize)>> = first.collect();
+        std::iter::from_fn(move || {
+            let mut least = next.peek_mut()?;
+            let Reverse((record, number)) = *least;
+            match runs[number].next() {
+                Some(behind) => *least = Reverse((behind, number)),
+                None => _ = PeekMut::pop(least),
+            }
+            Some(record)
+        })
+    }
+
+    /// Whether all could be read.
+    ///
+    /// # Errors
+    /// If not, the first error.
+    pub fn check(&self) -> io::Result<()> {
+        self.log.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn records_come_in_their_order(
+            mut records in prop::collection::vec((0u64..50, any::<u32>()), 0..2000), bytes in 0usize..20_000,
+        ) {
+            let mut sorter = Sorter::within(bytes);
+            records.iter().for_each(|record| sorter.push(*record).unwrap());
+            let sorted = sorter.sorted().unwrap();
+            records.sort_unstable();
+            prop_assert_eq!(sorted.iter().collect::<Vec<_>>(), &records[..]);
+            // Once more.
+            prop_assert_eq!(sorted.iter().collect::<Vec<_>>(), records);
+            prop_assert!(sorted.check().is_ok());
+        }
+    }
+}
