@@ -262,6 +262,8 @@ mod tests {
     fn what_the_file_lost_is_told() {
         let mut list = RecordList::within(0);
         (0..100_000u64).for_each(|value| list.push(value + 1));
+        // Nothing is left to be written.
+        assert!((0..100_000).all(|place| list.get(place) > 0));
         list.pages.borrow().file.as_ref().unwrap().set_len(0).unwrap();
         assert_eq!((list.get(0), list.get(99_999)), (0, 100_000));
         assert!(list.check().is_err());
