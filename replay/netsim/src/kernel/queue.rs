@@ -159,9 +159,9 @@ impl<E: Copy> EventQueue<E> {
         near.or_else(|| self.wheel.first_beyond().map(|entry| entry.key)).map(Key::time)
     }
 
-    /// Events that come soon, the next one first; not those that are scheduled meanwhile, and not all that there are.
-    pub fn upcoming(&self) -> impl Iterator<Item = &E> {
-        self.run.iter().rev().map(|entry| &entry.event)
+    /// At most `count` events that come soon, the next one first; not those that are scheduled meanwhile.
+    pub fn next_few(&self, count: usize) -> impl Iterator<Item = E> {
+        self.run.iter().rev().take(count).map(|entry| entry.event)
     }
 
     /// Takes out the next event if it is not later than `until`.

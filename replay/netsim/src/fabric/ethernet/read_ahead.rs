@@ -14,17 +14,17 @@ impl Ethernet {
     pub(super) fn read_ahead(&mut self) {
         if self.until_read == 0 {
             self.until_read = AHEAD;
-            self.read_upcoming();
+            self.read_next();
         }
         self.until_read -= 1;
     }
 
-    fn read_upcoming(&self) {
+    fn read_next(&self) {
         const COUNT: usize = AHEAD as usize;
         let mut packets = [None; COUNT];
-        for (packet, event) in packets.iter_mut().zip(self.queue.upcoming()) {
+        for (packet, event) in packets.iter_mut().zip(self.queue.next_few(COUNT)) {
             if let Event::Arrive(id) = event {
-                *packet = Some(*id);
+                *packet = Some(id);
             }
         }
         let at = packets.map(|packet| packet.map_or(0, |id| self.packets.get(id).at as usize + 1));
