@@ -6,6 +6,7 @@ while the stream runs and while it does not: what they miss is what the stream t
 
     tests/lab/shaper-cost.py                    none, 1gbit and 100mbit
     tests/lab/shaper-cost.py 200mbit 20mbit
+    tests/lab/shaper-cost.py none@50 1gbit@50   pieces of 64 KiB one by one, at 50 Mbit/s on average, as programs send that compute meanwhile
 """
 
 import multiprocessing
@@ -75,21 +76,26 @@ def receive():
         print(received)
 
 
-def send():
+def send(pace):
     end = time.monotonic() + SECONDS
     data = bytes(65536)
+    gap = len(data) * 8e-6 / pace if pace else 0
+    due = time.monotonic()
     with socket.create_connection(("10.9.0.2", 5000)) as connection:
-        while time.monotonic() < end:
+        while (now := time.monotonic()) < end:
+            if now < due:
+                time.sleep(due - now)
+            due += gap
             connection.sendall(data)
 
 
-def within(number, what, **options):
-    command = ["ip", "netns", "exec", f"{PREFIX}-{number}", sys.executable, __file__, what]
+def within(number, *what, **options):
+    command = ["ip", "netns", "exec", f"{PREFIX}-{number}", sys.executable, __file__, *what]
     return subprocess.Popen(command, text=True, **options)
 
 
-def measured(rate):
-    """Bytes of the stream, its seconds, and the seconds of processors that it took."""
+def measured(rate, pace):
+    """Bytes of the stream, its seconds, and the seconds of processors that it took. The pace is megabits a second, 0 for as fast as it goes."""
     network(rate)
     counters = [multiprocessing.Value("Q", 0, lock=False) for _ in range(CORES)]
     hogs = [multiprocessing.Process(target=count, args=pair, daemon=True) for pair in enumerate(counters)]
@@ -107,7 +113,7 @@ def measured(rate):
         receiver = within(2, "receive", stdout=subprocess.PIPE)
         time.sleep(1)
         (start, sending) = total()
-        within(1, "send").wait()
+        within(1, "send", str(pace)).wait()
         received = int(receiver.communicate()[0])
         (end, done) = total()
         alone = (idle - before) / (idle_end - begin)
@@ -121,12 +127,13 @@ def measured(rate):
 def main():
     if sys.argv[1:] == ["receive"]:
         return receive()
-    if sys.argv[1:] == ["send"]:
-        return send()
-    print("rate      Mbit/s   s of processors a GB")
-    for rate in sys.argv[1:] or ["none", "1gbit", "100mbit"]:
-        received, seconds, took = measured(rate)
-        print(f"{rate:8} {received * 8e-6 / seconds:8.0f} {took / received * 1e9:8.1f}", flush=True)
+    if sys.argv[1:2] == ["send"]:
+        return send(float(sys.argv[2]))
+    print("rate          Mbit/s   s of processors a GB")
+    for what in sys.argv[1:] or ["none", "1gbit", "100mbit"]:
+        rate, _, pace = what.partition("@")
+        received, seconds, took = measured(rate, float(pace or 0))
+        print(f"{what:12} {received * 8e-6 / seconds:8.0f} {took / received * 1e9:8.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ pub struct Network {
     /// Rate between the racks.
     #[serde(default = "unshaped")]
     pub uplink: String,
+    /// What a byte over it takes of a processor, as `cpu.network_work` has it (`tests/lab/shaper-cost.py`) [default: nothing].
+    pub network_work: Option<String>,
 }
 
 fn unshaped() -> String {
@@ -38,7 +40,9 @@ impl Network {
     pub fn experiment_of_recorded(&self, truth: &Truth) -> Result<String> {
         let racks: String = truth.hosts.iter().map(|host| format!("{} = \"{}\"\n", host.name, host.rack)).collect();
         let cpus = truth.machine.cpus;
-        Ok(format!("[workload.racks]\n{racks}\n[cpu]\ncores = {cpus}\nshared = true\n\n{}", self.fabric(truth)?))
+        let work = self.network_work.iter().map(|work| format!("network_work = \"{work}\"\n")).collect::<String>();
+        let cpu = format!("[cpu]\ncores = {cpus}\nshared = true\n{work}");
+        Ok(format!("[workload.racks]\n{racks}\n{cpu}\n{}", self.fabric(truth)?))
     }
 
     /// An experiment for jobs from parameters, which have their own racks and cores: rates as they were set, or as they were

@@ -3,19 +3,24 @@
 //! While `n` processes of tasks compute for `c` processors, each gets on at a rate of `min(1, c / n)`. A process counts once,
 //! however many of its events are being computed. How much work an event is, is read from the recording: its delay there, at the
 //! rates of those that computed at the same time. So on the recorded network every delay is the recorded one, to the picosecond.
+//!
+//! What the network itself takes of the processors ([`NetworkWork`](super::options::NetworkWork)) is one more process, which has work
+//! from the delivery of bytes on, until it is done.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use trace::ids::{EventId, HostId, ProcessId};
-use trace::rows::StepKind;
+use trace::rows::{EventKind, EventRow, StepKind};
 
 use super::graph::{JobGraph, JobPeriod};
-use super::options::{Causality, CoreSharing};
+use super::options::{Causality, CoreSharing, NetworkWork};
 use super::recorded::recorded;
 use super::time::JobTime;
 
 /// Work of a processor in a picosecond. So many processes can share one without work being lost in rounding.
 const UNIT: u128 = 1 << 20;
+/// Femtoseconds of a picosecond.
+const FS_OF_PS: u128 = 1_000;
 
 /// The processors of one host, or of all.
 #[derive(Clone, Debug)]
@@ -26,30 +31,67 @@ struct Processors {
     progress: u128,
     /// Events of each process that computes.
     computing: BTreeMap<ProcessId, u32>,
+    /// The progress at which the network's work on all that was delivered is done.
+    network_done: u128,
 }
 
 impl Processors {
     fn new(cores: u32) -> Self {
-        Self { cores: u128::from(cores.max(1)), at: JobTime::SUBMISSION, progress: 0, computing: BTreeMap::new() }
+        Self {
+            cores: u128::from(cores.max(1)),
+            at: JobTime::SUBMISSION,
+            progress: 0,
+            computing: BTreeMap::new(),
+            network_done: 0,
+        }
     }
 
-    /// A process gets so many units on in so many picoseconds.
-    fn rate(&self) -> (u128, u128) {
-        let processes = self.computing.len() as u128;
+    /// A process gets so many units on in so many picoseconds, while the network has work or has none.
+    fn rate(&self, with_network: bool) -> (u128, u128) {
+        let processes = self.computing.len() as u128 + u128::from(with_network);
         if processes <= self.cores { (UNIT, 1) } else { (self.cores * UNIT, processes) }
     }
 
+    /// What a process gets on in a time.
+    fn gain(&self, ps: u64, with_network: bool) -> u128 {
+        let (units, of_ps) = self.rate(with_network);
+        u128::from(ps) * units / of_ps
+    }
+
+    /// How long a process takes to get so much on, picoseconds.
+    fn takes_ps(&self, units: u128, with_network: bool) -> u64 {
+        let (rate, of_ps) = self.rate(with_network);
+        u64::try_from((units * of_ps).div_ceil(rate)).unwrap_or(u64::MAX)
+    }
+
+    /// When the network will have done its work, and the progress then; `None` if it has none.
+    fn network_idle(&self) -> Option<(JobTime, u128)> {
+        let left = self.network_done.checked_sub(self.progress).filter(|left| *left > 0)?;
+        let ps = self.takes_ps(left, true);
+        Some((self.at.plus_ps(ps), self.progress + self.gain(ps, true)))
+    }
+
     fn advance(&mut self, to: JobTime) {
-        let (units, ps) = self.rate();
-        self.progress += u128::from(to.since_ps(self.at)) * units / ps;
+        if let Some(idle) = self.network_idle().filter(|(idle, _)| *idle <= to) {
+            (self.at, self.progress) = idle;
+        }
+        self.progress += self.gain(to.since_ps(self.at), self.network_done > self.progress);
         self.at = self.at.max(to);
     }
 
     /// When the progress is reached, if nothing begins or ends before.
     fn reaches(&self, progress: u128) -> JobTime {
-        let (units, ps) = self.rate();
-        let left = progress.saturating_sub(self.progress);
-        self.at.plus_ps(u64::try_from((left * ps).div_ceil(units)).unwrap_or(u64::MAX))
+        let (at, from, with_network) = match self.network_idle() {
+            Some((at, idle)) if idle < progress => (at, idle, false),
+            idle => (self.at, self.progress, idle.is_some()),
+        };
+        at.plus_ps(self.takes_ps(progress.saturating_sub(from), with_network))
+    }
+
+    /// The network gets so much more to do.
+    fn add_network_work(&mut self, at: JobTime, units: u128) {
+        self.advance(at);
+        self.network_done = self.network_done.max(self.progress) + units;
     }
 
     fn begin(&mut self, process: ProcessId) {
@@ -81,6 +123,7 @@ struct Work {
 /// All that tasks compute.
 #[derive(Clone, Debug)]
 pub(crate) struct Computing {
+    sharing: CoreSharing,
     work: BTreeMap<EventId, Work>,
     places: Vec<Processors>,
     /// By place: the progress at which each event is done.
@@ -97,6 +140,7 @@ impl Computing {
         let places = sharing.places(graph);
         let processors = vec![Processors::new(sharing.cores); places];
         Some(Self {
+            sharing,
             work: work(graph, sharing, &processors),
             under_way: vec![BTreeSet::new(); places],
             next_of: vec![None; places],
@@ -119,6 +163,14 @@ impl Computing {
         self.under_way[work.place].insert((processors.progress + units, event));
         self.plan(work.place);
         true
+    }
+
+    /// Bytes have come from one host to another, which takes processors of both.
+    pub fn delivered(&mut self, ends: (HostId, HostId), bytes: u64, now: JobTime) {
+        for (place, units) in self.sharing.network_work(ends, bytes, self.sharing.network.replayed_fs) {
+            self.places[place].add_network_work(now, units);
+            self.plan(place);
+        }
     }
 
     /// When the next event is done.
@@ -185,11 +237,36 @@ fn computed(graph: &JobGraph, sharing: CoreSharing) -> (Vec<Edge>, BTreeMap<Even
     (edges, work)
 }
 
+/// What the network had to do in the recording: when, on which processors, and how much.
+fn recorded_network_work(graph: &JobGraph, sharing: CoreSharing) -> Vec<(JobTime, usize, u128)> {
+    if sharing.network == NetworkWork::default() {
+        return Vec::new();
+    }
+    let of_event = |row: &EventRow| {
+        let at = graph.job_time(row.recorded_delivered_ns);
+        let arrives = match graph.period(row.event) {
+            JobPeriod::Before => at > JobTime::SUBMISSION,
+            JobPeriod::During => true,
+            JobPeriod::After => false,
+        };
+        let ends = graph.ends(row).filter(|_| arrives && row.kind == EventKind::Send);
+        let work = ends.map(|ends| sharing.network_work(ends, row.bytes, sharing.network.recorded_fs));
+        work.into_iter().flatten().map(move |(place, units)| (at, place, units))
+    };
+    let mut all: Vec<_> = graph.trace.events.iter().flat_map(of_event).collect();
+    all.sort_unstable();
+    all
+}
+
 /// How much each event is to compute, from how long it took beside all others of the recording.
 fn work(graph: &JobGraph, sharing: CoreSharing, processors: &[Processors]) -> BTreeMap<EventId, Work> {
     let (edges, mut work) = computed(graph, sharing);
     let mut processors = processors.to_vec();
+    let mut network = recorded_network_work(graph, sharing).into_iter().peekable();
     for edge in edges {
+        while let Some((at, place, units)) = network.next_if(|(at, ..)| *at <= edge.at) {
+            processors[place].add_network_work(at, units);
+        }
         let Some(work) = work.get_mut(&edge.event) else { continue };
         let processors = &mut processors[work.place];
         processors.advance(edge.at);
@@ -228,7 +305,7 @@ fn consumed(graph: &JobGraph) -> impl Iterator<Item = (JobTime, bool, ProcessId)
     })
 }
 
-/// What a process that computed got of the processors in the recording, over time.
+/// What a process that computed got of the processors in the recording, over time; what the network took is not looked at.
 #[derive(Clone, Debug)]
 pub struct RecordedCores {
     sharing: CoreSharing,
@@ -283,6 +360,18 @@ impl CoreSharing {
     /// Which of the processors a host has.
     const fn place(self, host: HostId) -> usize {
         if self.shared { 0 } else { host.index() }
+    }
+
+    /// What bytes from one host to another take, by place: half at each end, nothing within a host.
+    fn network_work(
+        self,
+        (source, destination): (HostId, HostId),
+        bytes: u64,
+        fs: u64,
+    ) -> impl Iterator<Item = (usize, u128)> {
+        let units = u128::from(bytes) * u128::from(fs) * UNIT / (2 * FS_OF_PS);
+        let ends = [source, destination].map(|host| (self.place(host), units));
+        ends.into_iter().filter(move |(_, units)| source != destination && *units > 0)
     }
 
     /// How many processors there are, each of a host or one of all.

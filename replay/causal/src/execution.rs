@@ -350,7 +350,13 @@ impl<'g, 't> Execution<'g, 't> {
         self.events[event.index()].delivered = self.now;
         self.tell_waiters(event, On::Delivered, self.now);
         let row = self.graph.event(event);
-        let Some(timer) = row.timer.filter(|_| row.kind == EventKind::Send) else { return };
+        if row.kind != EventKind::Send {
+            return;
+        }
+        if let Some((computing, ends)) = self.computing.as_mut().zip(self.graph.ends(row)) {
+            computing.delivered(ends, row.bytes, self.now);
+        }
+        let Some(timer) = row.timer else { return };
         for dependency in self.heartbeats.arrives(timer, CarrierId::Event(event)) {
             self.yields(dependency, self.now);
         }

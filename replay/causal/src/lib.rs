@@ -30,7 +30,7 @@ pub use doubt::{Doubt, doubts, thinking_of_coordinators};
 pub use error::CausalError;
 pub use execution::{Execution, Progress};
 pub use graph::{JobGraph, JobPeriod};
-pub use options::{Causality, CoreSharing, CpuFactors, Jitter, Options, scaled_ps};
+pub use options::{Causality, CoreSharing, CpuFactors, Jitter, NetworkWork, Options, scaled_ps};
 pub use outcome::{CarrierId, EventOutcome, Outcome, Piggyback, SyntheticHeartbeat};
 pub use path::{CriticalPath, PathKind, Piece, critical_path, critical_path_to, critical_steps_to};
 pub use recorded::{RecordedBeats, recorded};

@@ -40,6 +40,26 @@ pub struct CoreSharing {
     pub cores: u32,
     /// Whether all hosts share them, as in a lab on one machine; otherwise each host has so many.
     pub shared: bool,
+    /// What the network takes of them.
+    pub network: NetworkWork,
+}
+
+impl CoreSharing {
+    /// Processors of which the network takes nothing.
+    #[must_use]
+    pub const fn new(cores: u32, shared: bool) -> Self {
+        Self { cores, shared, network: NetworkWork { recorded_fs: 0, replayed_fs: 0 } }
+    }
+}
+
+/// What bytes that go from host to host take of the processors beside what tasks compute: protocols, interrupts, and, in a lab, what
+/// emulates the network. Femtoseconds of a processor a byte, half of it at either end. Default: nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetworkWork {
+    /// On the recorded network.
+    pub recorded_fs: u64,
+    /// On that of the replay.
+    pub replayed_fs: u64,
 }
 
 /// Chance: each thinking is longer or shorter by a share that is drawn from a seed.

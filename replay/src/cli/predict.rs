@@ -49,7 +49,7 @@ pub(super) struct PredictArgs {
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     noise: Option<f64>,
     /// Also predicts without something, to show what it is worth: causality (messages leave at their recorded times), timers (news waits
-    /// for no heartbeat), production (what the recorded network hid takes no time), tcp, cpu-sharing, handshakes. Several by commas.
+    /// for no heartbeat), production (what the recorded network hid takes no time), tcp, cpu-sharing, network-work, handshakes. Several by commas.
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     without: Vec<Ablation>,
     /// The job, by its name or id, where a trace has several [default: the one with the largest shuffle].
@@ -97,15 +97,18 @@ struct Runs {
 /// Predicts a job on each network.
 pub(super) fn run(args: &PredictArgs) -> Result<ExitCode, Error> {
     args.out.as_deref().map_or(Ok(()), |out| check_folder(out, args.force))?;
-    let networks =
+    let mut networks =
         args.fabrics.iter().map(|path| Network::read(path, &args.overrides)).collect::<Result<Vec<_>, _>>()?;
     check_names(&networks)?;
-    let ablated = ablations(&networks, &args.without)?;
     let recorded = args.recorded.as_deref().map(|path| {
         let kept: Vec<Override> = args.overrides.iter().filter(|one| !one.is_of("fabric")).cloned().collect();
         Network::read(path, &kept)
     });
     let recorded = recorded.transpose()?;
+    if let Some(recorded) = &recorded {
+        networks.iter_mut().for_each(|network| network.recorded_on(&recorded.experiment));
+    }
+    let ablated = ablations(&networks, &args.without)?;
     let bars = Bars::new();
     let is_network_known =
         recorded.is_some() || networks.iter().any(|network| network.experiment.workload.recorded_network);
@@ -188,6 +191,13 @@ impl<'a> Network<'a> {
         (experiment.workload.trace, experiment.workload.job) = (None, None);
         tell_of_left_out(&experiment.fabric);
         Ok(Self { path, overrides: overrides.to_vec(), experiment })
+    }
+
+    /// What a byte took of processors in the recording is what it takes on the recorded network, unless the experiment says it.
+    fn recorded_on(&mut self, recorded: &Experiment) {
+        if let Some((here, there)) = self.experiment.cpu.as_mut().zip(recorded.cpu) {
+            here.recorded_network_work.get_or_insert(there.network_work);
+        }
     }
 
     /// An error of a key is shown where it stands.

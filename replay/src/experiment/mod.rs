@@ -32,6 +32,8 @@
 //! [cpu]                            # tasks compete for processors; without it computing takes as long as recorded
 //! cores = 2                        # of each host
 //! shared = false                   # all hosts share them, as in a lab on one machine
+//! network_work = "9.3ns/B"         # what a byte from host to host takes of a processor; default: nothing
+//! recorded_network_work = "25ns/B" # the same on the recorded network; default: network_work
 //!
 //! [run]
 //! seed = 1                         # for whatever is drawn; a list makes a sweep, as it does for most keys

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use netsim::fabric::FabricConfig;
 use netsim::traffic::TrafficConfig;
+use netsim::units::PerByte;
 use serde::{Deserialize, Serialize};
 
 use super::Seeds;
 use crate::placing::JobPlacement;
-use causal::{Causality, CoreSharing, CpuFactors, Jitter, Options};
+use causal::{Causality, CoreSharing, CpuFactors, Jitter, NetworkWork, Options};
 use mapreduce::Growth;
 
 /// An experiment, with every key's value.
@@ -71,6 +72,45 @@ pub struct Cpu {
     /// Whether all hosts share them, as in a lab on one machine. Default: false.
     #[serde(default)]
     pub shared: bool,
+    /// What a byte that goes from host to host takes of a processor, half of it at either end. Default: nothing.
+    #[serde(default, skip_serializing_if = "takes_nothing")]
+    pub network_work: PerByte,
+    /// The same on the recorded network. Default: `network_work`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_network_work: Option<PerByte>,
+}
+
+fn takes_nothing(work: &PerByte) -> bool {
+    *work == PerByte::default()
+}
+
+/// More than any byte takes of a processor: a microsecond.
+const MAX_NETWORK_WORK: PerByte = PerByte::from_ps(1_000_000);
+
+impl Cpu {
+    fn check(self) -> Result<(), String> {
+        if !(1..=1_000_000).contains(&self.cores) {
+            return Err(format!("cpu.cores = {}: 1 to 1000000", self.cores));
+        }
+        let works = [("network_work", Some(self.network_work)), ("recorded_network_work", self.recorded_network_work)];
+        match works.into_iter().find(|(_, work)| work.is_some_and(|work| work > MAX_NETWORK_WORK)) {
+            Some((key, Some(work))) => Err(format!("cpu.{key} = \"{work}\": {MAX_NETWORK_WORK} at most")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the network takes processors from the tasks, here or in the recording.
+    pub(crate) fn has_network_work(&self) -> bool {
+        let recorded = self.recorded_network_work.unwrap_or_default();
+        self.network_work.max(recorded) > PerByte::default()
+    }
+
+    /// As the causal replay takes it.
+    fn sharing(self) -> CoreSharing {
+        let recorded = self.recorded_network_work.unwrap_or(self.network_work);
+        let network = NetworkWork { recorded_fs: recorded.fs(), replayed_fs: self.network_work.fs() };
+        CoreSharing { cores: self.cores, shared: self.shared, network }
+    }
 }
 
 /// What is replayed: the `[workload]` table.
@@ -187,7 +227,7 @@ impl Experiment {
     /// The processors for which tasks compete; `None` = for none.
     #[must_use]
     pub fn core_sharing(&self) -> Option<CoreSharing> {
-        self.cpu.map(|cpu| CoreSharing { cores: cpu.cores, shared: cpu.shared })
+        self.cpu.map(Cpu::sharing)
     }
 
     /// The experiment that a table says, or what is wrong with it.
@@ -262,9 +302,7 @@ impl Experiment {
                 "workload.jitter = {jitter:?}: a share from 0 to 0.5 (0.001 = each thinking up to 0.1% longer or shorter)"
             ));
         }
-        if let Some(cpu) = self.cpu.filter(|cpu| !(1..=1_000_000).contains(&cpu.cores)) {
-            return Err(format!("cpu.cores = {}: 1 to 1000000", cpu.cores));
-        }
+        self.cpu.map_or(Ok(()), Cpu::check)?;
         if self.cpu.is_some() && self.traffic.is_some() {
             return Err("cpu.cores: for recorded jobs; `[traffic]` computes nothing".to_owned());
         }

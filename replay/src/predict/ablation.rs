@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use causal::Causality;
 use netsim::fabric::FabricConfig;
+use netsim::units::PerByte;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::Experiment;
@@ -23,14 +24,23 @@ pub enum Ablation {
     Tcp,
     /// Tasks compete for processors; without it computing takes as long as recorded.
     CpuSharing,
+    /// The network takes processors from the tasks; without it nothing.
+    NetworkWork,
     /// Connections are opened in the fabric; without it, opening took what it took in the recording.
     Handshakes,
 }
 
 impl Ablation {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Causality, Self::Timers, Self::Production, Self::Tcp, Self::CpuSharing, Self::Handshakes];
+    pub const ALL: [Self; 7] = [
+        Self::Causality,
+        Self::Timers,
+        Self::Production,
+        Self::Tcp,
+        Self::CpuSharing,
+        Self::NetworkWork,
+        Self::Handshakes,
+    ];
 
     /// Its name.
     #[must_use]
@@ -41,6 +51,7 @@ impl Ablation {
             Self::Production => "production",
             Self::Tcp => "tcp",
             Self::CpuSharing => "cpu-sharing",
+            Self::NetworkWork => "network-work",
             Self::Handshakes => "handshakes",
         }
     }
@@ -62,6 +73,10 @@ impl Ablation {
                 return nothing("lets no tasks compete: it has no table [cpu] (--set cpu.cores=2 gives it one)");
             }
             Self::CpuSharing => without.cpu = None,
+            Self::NetworkWork => match without.cpu.as_mut().filter(|cpu| cpu.has_network_work()) {
+                Some(cpu) => (cpu.network_work, cpu.recorded_network_work) = (PerByte::default(), None),
+                None => return nothing("has no cpu.network_work (--set cpu.network_work=9.3ns/B gives it one)"),
+            },
             Self::Tcp => match without_tcp(&experiment.fabric)? {
                 Some(fabric) => without.fabric = fabric,
                 None => return nothing(&format!("has no TCP: its fabric is \"{}\"", experiment.fabric.kind())),

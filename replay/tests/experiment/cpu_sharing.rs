@@ -1,14 +1,23 @@
 //! Tasks that compete for processors: closed forms, a plain model beside the fast one, and what was recorded stays as it was.
 
 use crate::common::{MS, RecordedNetwork, TraceBuilder, map_reduce};
-use causal::{CoreSharing, Jitter, JobGraph, Options, Outcome};
+use causal::{CoreSharing, Jitter, JobGraph, NetworkWork, Options, Outcome};
 use proptest::prelude::*;
 use replay::workload::run;
 use trace::ids::{EventId, ProcessId};
 use trace::rows::{On, ProcessRow, Trace};
 
 fn options(cores: u32, shared: bool) -> Options {
-    Options { cores: Some(CoreSharing { cores, shared }), ..Options::default() }
+    with_network(cores, shared, NetworkWork::default())
+}
+
+fn with_network(cores: u32, shared: bool, network: NetworkWork) -> Options {
+    Options { cores: Some(CoreSharing { cores, shared, network }), ..Options::default() }
+}
+
+/// Nanoseconds of a processor a byte.
+fn network_work(recorded_ns: u64, replayed_ns: u64) -> NetworkWork {
+    NetworkWork { recorded_fs: recorded_ns * 1_000_000, replayed_fs: replayed_ns * 1_000_000 }
 }
 
 fn outcome(trace: &Trace, network: &Trace, options: Options) -> Outcome {
@@ -26,6 +35,11 @@ struct Computed {
 
 /// A job in which each process of a host computes when bytes have arrived; its marks are the events from `2` on in steps of two.
 fn job(computed: &[Computed], hosts: u32) -> (Trace, Vec<EventId>) {
+    job_of_bytes(computed, hosts, 1)
+}
+
+/// The same, with so many bytes for each.
+fn job_of_bytes(computed: &[Computed], hosts: u32, bytes: u64) -> (Trace, Vec<EventId>) {
     let names: Vec<String> = (0..=hosts).map(|host| format!("h{host}")).collect();
     let mut builder = TraceBuilder::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let first = u32::try_from(builder.trace.processes.len()).unwrap();
@@ -39,7 +53,7 @@ fn job(computed: &[Computed], hosts: u32) -> (Trace, Vec<EventId>) {
     let mut marks = Vec::new();
     for one in computed {
         let connection = builder.connection(hosts, one.process % hosts);
-        let send = builder.send(connection, true, 1, 0, one.from);
+        let send = builder.send(connection, true, bytes, 0, one.from);
         builder.after(send, EventId(0), On::Sent);
         let mark = builder.mark("computed", 0, one.from + one.long);
         builder.trace.events[mark.index()].process = Some(ProcessId(first + one.process));
@@ -99,6 +113,45 @@ fn hosts_share_processors_where_that_is_said_and_one_process_counts_once() {
 }
 
 #[test]
+fn what_the_network_takes_is_one_more_process_until_it_is_done() {
+    // A million bytes at 5 ns each: 5 ms of a processor, in all.
+    let ends = |computed: &[Computed], options: Options| {
+        let ((trace, marks), (network, _)) = (job_of_bytes(computed, 1, 1_000_000), job(computed, 1));
+        let outcome = outcome(&trace, &network, options);
+        marks.iter().map(|mark| at_ms(&outcome, *mark)).collect::<Vec<_>>()
+    };
+    let one = [APART[0]];
+    assert_eq!(ends(&one, with_network(1, true, network_work(0, 5))), [15.0]);
+    assert_eq!(ends(&one, with_network(2, true, network_work(0, 5))), [10.0]);
+    // Hosts with a processor of their own: half of it at each end.
+    assert_eq!(ends(&one, with_network(1, false, network_work(0, 5))), [12.5]);
+    // Recorded beside 5 ms of it, 10 ms were 5 ms of work.
+    assert_eq!(ends(&one, with_network(1, true, network_work(5, 0))), [5.0]);
+    assert_eq!(ends(&one, with_network(1, true, network_work(5, 5))), [10.0]);
+    // Three at once and the network with 15 ms, on two processors: half of one each.
+    assert_eq!(ends(&AT_ONCE, with_network(2, true, network_work(0, 5))), [20.0; 3]);
+}
+
+#[test]
+fn bytes_within_a_host_take_no_processor_of_the_network() {
+    let mut builder = TraceBuilder::new(&["h0"]);
+    let like = builder.trace.processes[0].clone();
+    let process = ProcessId(u32::try_from(builder.trace.processes.len()).unwrap());
+    let attempt = Some("attempt_1_0001_m_000000_0".to_owned());
+    builder.trace.processes.push(ProcessRow { process, attempt, pid: 500, ..like });
+    let connection = builder.connection(0, 0);
+    let send = builder.send(connection, true, 1_000_000, 0, 0);
+    builder.after(send, EventId(0), On::Sent);
+    let mark = builder.mark("computed", 0, 10 * MS);
+    builder.trace.events[mark.index()].process = Some(process);
+    builder.after(mark, send, On::Delivered);
+    let finish = builder.mark("job.finish", 0, 10 * MS);
+    builder.after(finish, mark, On::Sent);
+    let trace = builder.build();
+    assert_eq!(at_ms(&outcome(&trace, &trace, with_network(1, true, network_work(0, 5))), mark), 10.0);
+}
+
+#[test]
 fn a_cpu_factor_scales_work() {
     let ((trace, marks), (fast, _)) = (job(&APART, 1), job(&AT_ONCE, 1));
     let mut twice = options(2, false);
@@ -131,8 +184,11 @@ fn chance_changes_thinking_by_its_share_at_most_and_the_same_seed_by_the_same() 
     assert!((mean - 1.0).abs() < 0.003, "{mean}");
 }
 
-/// Processor sharing in small steps from one beginning or end to the next: what each has left, one by one.
-fn plainly(computed: &[Computed], cores: usize) -> Vec<f64> {
+/// Processor sharing in small steps from one beginning or end to the next: what each has left, one by one, and the network, which
+/// gets so much more to do where one begins.
+fn plainly(computed: &[Computed], cores: usize, network_ns: f64) -> Vec<f64> {
+    let mut network_left = 0.0;
+    let mut arrived = vec![false; computed.len()];
     let mut left: Vec<f64> = computed.iter().map(|one| one.long as f64).collect();
     let mut ends = vec![f64::NAN; computed.len()];
     let mut now = 0.0;
@@ -142,11 +198,20 @@ fn plainly(computed: &[Computed], cores: usize) -> Vec<f64> {
         let mut processes: Vec<u32> = under_way.iter().map(|n| computed[*n].process).collect();
         processes.sort_unstable();
         processes.dedup();
-        let rate = (cores as f64 / processes.len().max(1) as f64).min(1.0);
+        for (n, one) in computed.iter().enumerate() {
+            if !arrived[n] && one.from as f64 <= now {
+                arrived[n] = true;
+                network_left += network_ns;
+            }
+        }
+        let networks = usize::from(network_left > 1e-6);
+        let rate = (cores as f64 / (processes.len() + networks).max(1) as f64).min(1.0);
         let next_begin =
             computed.iter().map(|one| one.from as f64).filter(|from| *from > now).fold(f64::INFINITY, f64::min);
         let next_end = under_way.iter().map(|n| now + left[*n] / rate).fold(f64::INFINITY, f64::min);
-        let next = next_begin.min(next_end);
+        let network_end = if networks == 1 { now + network_left / rate } else { f64::INFINITY };
+        let next = next_begin.min(next_end).min(network_end);
+        network_left = if networks == 1 { network_left - (next - now) * rate } else { 0.0 };
         for n in under_way {
             left[n] -= (next - now) * rate;
             if left[n] <= 1e-6 {
@@ -164,6 +229,7 @@ proptest! {
     #[test]
     fn the_fast_model_does_what_the_plain_one_does(
         cores in 1u32..5,
+        network_ns in 0u64..30,
         cases in prop::collection::vec((0u32..6, 0i64..40, 1i64..40), 1..14),
     ) {
         let mut at = 0;
@@ -175,9 +241,9 @@ proptest! {
         }).collect();
         let played: Vec<Computed> =
             apart.iter().zip(&cases).map(|(one, (_, from, _))| Computed { from: from * MS, ..*one }).collect();
-        let ((trace, marks), (network, _)) = (job(&apart, 1), job(&played, 1));
-        let outcome = outcome(&trace, &network, options(cores, false));
-        for (mark, expected) in marks.iter().zip(plainly(&played, cores as usize)) {
+        let ((trace, marks), (network, _)) = (job_of_bytes(&apart, 1, 1_000_000), job(&played, 1));
+        let outcome = outcome(&trace, &network, with_network(cores, true, network_work(0, network_ns)));
+        for (mark, expected) in marks.iter().zip(plainly(&played, cores as usize, network_ns as f64 * 1e6)) {
             prop_assert!((at_ms(&outcome, *mark) - expected / 1e6).abs() < 1e-6, "{} {}", at_ms(&outcome, *mark), expected / 1e6);
         }
     }
@@ -186,12 +252,14 @@ proptest! {
     fn whatever_was_recorded_at_once_stays_as_it_was_on_the_recorded_network(
         cores in 1u32..4,
         shared in any::<bool>(),
+        network_ns in 0u64..30,
         cases in prop::collection::vec((0u32..6, 0i64..40, 1i64..40), 1..14),
     ) {
         let computed: Vec<Computed> =
             cases.iter().map(|(process, from, long)| Computed { process: *process, from: from * MS, long: long * MS + 7 }).collect();
-        let (trace, _) = job(&computed, 2);
+        let (trace, _) = job_of_bytes(&computed, 2, 1_000_000);
         let plain = outcome(&trace, &trace, Options::default());
-        prop_assert_eq!(outcome(&trace, &trace, options(cores, shared)).events, plain.events);
+        let options = with_network(cores, shared, network_work(network_ns, network_ns));
+        prop_assert_eq!(outcome(&trace, &trace, options).events, plain.events);
     }
 }

@@ -149,6 +149,31 @@ fn an_ablation_is_left_out_of_the_networks_that_have_it() {
 }
 
 #[test]
+fn what_bytes_took_of_processors_in_the_recording_is_told_by_the_recorded_network() {
+    let bench = Bench::new();
+    let mut computing = map_reduce(&["m1", "w1", "w2"], 4, 2);
+    let attempt = Some("attempt_1_0001_m_000000_0".to_owned());
+    computing.processes.iter_mut().for_each(|process| process.attempt.clone_from(&attempt));
+    bench.write("computing", &computing);
+    for (file, work) in [("here.toml", "1ns/B"), ("there.toml", "1000ns/B")] {
+        let cpu = format!("[cpu]\ncores = 1\nshared = true\nnetwork_work = \"{work}\"\n");
+        fs::write(bench.path(file), format!("{ETHERNET}\n{cpu}")).unwrap();
+    }
+    let base = ["predict", "computing", "--fabric", "here.toml", "--seeds", "1"];
+    let with = |more: &[&str]| bench.json(0, &[&base[..], more].concat())["fabrics"][0].clone();
+    let job_s = |of: &Value| number(&of["job"], "predicted_s");
+    let alike = with(&[]);
+    let told = with(&["--recorded", "there.toml", "--without", "network-work"]);
+    assert_eq!(job_s(&told), job_s(&with(&["--set", "cpu.recorded_network_work=1000ns/B"])));
+    assert!(job_s(&told) < job_s(&alike), "{told:#}");
+    assert!(number(&told["ablations"][0], "predicted_s") > job_s(&told), "{told:#}");
+    let refused = bench.refused(&["predict", "a", "--fabric", "slow.toml", "--without", "network-work"]);
+    assert!(refused.contains("--set cpu.network_work=9.3ns/B"), "{refused}");
+    let refused = bench.refused(&[&base[..], &["--set", "cpu.network_work=2us/B"]].concat());
+    assert!(refused.contains("cpu.network_work") && refused.contains("1000ns/B"), "{refused}");
+}
+
+#[test]
 fn without_production_what_the_network_hid_takes_no_time() {
     let bench = Bench::new();
     let mut hidden = map_reduce(&["m1", "w1", "w2"], 4, 2);

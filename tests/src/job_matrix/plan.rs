@@ -71,7 +71,7 @@ impl Setting {
     /// Its network.
     #[must_use]
     pub fn network(&self) -> Network {
-        Network { name: self.name.clone(), links: self.links.clone(), uplink: self.uplink.clone() }
+        Network { name: self.name.clone(), links: self.links.clone(), uplink: self.uplink.clone(), network_work: None }
     }
 
     /// The arguments of `lab run`.

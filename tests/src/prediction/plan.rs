@@ -25,7 +25,7 @@ pub struct Plan {
     /// Reduces of each job.
     pub reduces: u32,
     /// What is left out, one at a time, of predictions from several captures, as `replay predict --without` names it, and `agent`: the
-    /// Java agent's records [default: all of it].
+    /// Java agent's records [default: all but `network-work`, which is for networks that say theirs].
     #[serde(default = "everything")]
     pub without: Vec<String>,
     /// Clusters by version.

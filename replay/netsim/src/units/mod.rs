@@ -183,6 +183,12 @@ impl PerByte {
         Self(three.0.saturating_mul(1_000) / 3)
     }
 
+    /// Femtoseconds per byte.
+    #[must_use]
+    pub const fn fs(self) -> u64 {
+        self.0
+    }
+
     /// Picoseconds for `bytes`, rounded down; at most `u64::MAX`.
     #[must_use]
     pub fn time_ps(self, bytes: u64) -> u64 {
