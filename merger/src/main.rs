@@ -186,6 +186,10 @@ struct Characterise {
     /// All workers share --cores, as in a lab on one machine.
     #[arg(long, requires = "cores")]
     shared: bool,
+    /// Heap of the recorded job's reduces, for DIR/job.toml (-Xmx in mapreduce.reduce.java.opts): it decides what a sort merges
+    /// [default: 819MiB, Hadoop's].
+    #[arg(long, value_name = "SIZE", requires = "out", value_parser = job_profile::parse_heap)]
+    reduce_heap: Option<u64>,
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
@@ -475,8 +479,9 @@ fn run_characterise(args: &Characterise) -> Result<ExitCode> {
     let trace = read_trace(&args.trace)?;
     let found = characterise::characterise(&trace);
     if let Some(folder) = &args.out {
-        let sharing = args.cores.map(|cores| CoreSharing { cores, shared: args.shared });
-        characterise::write(folder, &trace, &found, Learn { job: args.job.as_deref(), sharing })?;
+        let sharing = args.cores.map(|cores| CoreSharing::new(cores, args.shared));
+        let learn = Learn { job: args.job.as_deref(), sharing, reduce_heap: args.reduce_heap };
+        characterise::write(folder, &trace, &found, learn)?;
     }
     if args.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&found)?))?;

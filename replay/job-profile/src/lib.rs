@@ -7,11 +7,13 @@
 mod instant_network;
 mod parameters;
 mod recording;
+mod reduce_memory;
 mod spills;
 mod tasks;
 
 pub use causal::CoreSharing;
 pub use parameters::{JobParameters, parameters};
+pub use reduce_memory::parse_heap;
 pub use tasks::{CallProfile, JobProfile, MapProfile, ReduceProfile, profile};
 
 /// Which job is learned, and on which machines it ran.
@@ -21,4 +23,6 @@ pub struct Learn<'a> {
     pub job: Option<&'a str>,
     /// The processors for which its tasks competed; `None` = what they cost each other stays in what is learned.
     pub sharing: Option<CoreSharing>,
+    /// Heap of its reduces, bytes; `None` = Hadoop's default, 819 MiB. It decides what a reduce merges in its sort.
+    pub reduce_heap: Option<u64>,
 }

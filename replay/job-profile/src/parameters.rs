@@ -11,6 +11,7 @@ use trace::rows::{JobRow, TaskKind, Trace};
 
 use crate::Learn;
 use crate::recording::Recording;
+use crate::reduce_memory::{CONTAINER_MB, container_of};
 
 /// `mapreduce.task.io.sort.mb`, 100: the default, which the job file has as well.
 const SORT_BUFFER: u64 = 100 << 20;
@@ -31,6 +32,9 @@ pub struct JobParameters {
     /// The processors for which tasks competed, if they were told: rates and starts are those of a processor of one's own.
     #[serde(skip)]
     pub sharing: Option<CoreSharing>,
+    /// Heap of its reduces, bytes, if it was told.
+    #[serde(skip)]
+    pub reduce_heap: Option<u64>,
     /// Maps that completed.
     pub maps: u32,
     /// Reduces that completed.
@@ -73,7 +77,7 @@ pub struct JobParameters {
     pub map_rate: Option<f64>,
     /// What it puts out, over the time from the end of its input to its own end.
     pub sort_rate: Option<f64>,
-    /// What a reduce has fetched, over the time of its sort.
+    /// What a reduce had in memory when it had fetched all, over the time of its sort; `None` as well where that was nothing.
     pub merge_rate: Option<f64>,
     /// The same over what it and whom it waits for compute from its first to its last output, over a network that takes no time.
     pub reduce_rate: Option<f64>,
@@ -86,10 +90,10 @@ pub struct JobParameters {
 #[must_use]
 pub fn parameters(trace: &Trace, learn: Learn<'_>) -> Option<JobParameters> {
     let graph = JobGraph::new(trace, learn.job, Options::default()).ok()?;
-    parameters_of(&Recording::new(trace, &graph, learn.sharing), graph.job, learn.sharing)
+    parameters_of(&Recording::new(trace, &graph, learn.sharing), graph.job, learn)
 }
 
-pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, sharing: Option<CoreSharing>) -> Option<JobParameters> {
+pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, learn: Learn<'_>) -> Option<JobParameters> {
     let input_bytes = job.hdfs_bytes_read.filter(|bytes| *bytes > 0)?;
     let fetched = job.shuffle_bytes?;
     if job.maps == 0 || job.reduces == 0 {
@@ -104,7 +108,8 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, sharing: Option<Co
         nodes: of.nodes().len(),
         racks: of.racks().max(1),
         tasks_at_once: of.tasks_at_once(),
-        sharing,
+        sharing: learn.sharing,
+        reduce_heap: learn.reduce_heap,
         maps: job.maps,
         reduces: job.reduces,
         input_bytes,
@@ -127,7 +132,8 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, sharing: Option<Co
         map_rate,
         sort_rate: of.median_rate(&[TaskKind::Map], |task| Some((fetched / u64::from(job.maps), of.sorting_ns(task)?))),
         merge_rate: of.median_rate(&[TaskKind::Reduce], |task| {
-            Some((of.fetched(task), of.alone_ns(task, task.shuffle_end_ns?, task.sort_end_ns?)))
+            let merged = of.in_memory(task, learn.reduce_heap);
+            Some((merged, of.alone_ns(task, task.shuffle_end_ns?, task.sort_end_ns?)))
         }),
         reduce_rate: of
             .median_rate(&[TaskKind::Reduce], |task| Some((of.fetched(task), of.computing_of(task)?.output_ns))),
@@ -161,7 +167,7 @@ impl JobParameters {
         }
         let share = |value: f64| (value * 1e6).round() / 1e6;
         let cores = match self.sharing {
-            Some(CoreSharing { cores, shared }) => format!(
+            Some(CoreSharing { cores, shared, .. }) => format!(
                 "# Cores as they were told; a trace does not tell disks: what they took is in the rates below.\n\
                  cores = {cores}\ncore_sharing = \"{}\"\n",
                 if shared { "cluster" } else { "node" }
@@ -171,6 +177,17 @@ impl JobParameters {
                 self.tasks_at_once
             ),
         };
+        let (container_mb, heap_ratio) = self.reduce_heap.map_or((CONTAINER_MB, None), |heap| {
+            let (mb, ratio) = container_of(heap);
+            (mb, Some(ratio))
+        });
+        let heap = heap_ratio.map_or_else(String::new, |ratio| {
+            format!(
+                "# The reduces' heap as it was told.\nmapreduce.map.memory.mb = {container_mb}\n\
+                 mapreduce.reduce.memory.mb = {container_mb}\nmapreduce.job.heap.memory-mb.ratio = {:?}\n",
+                share(ratio)
+            )
+        });
         let _ = write!(
             text,
             "\n[cluster]\nnodes = {}\nracks = {}\n\
@@ -182,7 +199,7 @@ impl JobParameters {
              yarn.nodemanager.resource.memory-mb = {}\nyarn.scheduler.minimum-allocation-mb = 1\n\
              yarn.app.mapreduce.am.resource.mb = 1\n\
              mapreduce.job.reduce.slowstart.completedmaps = {}\n\
-             # Whether tasks had second attempts.\n\
+             {}# Whether tasks had second attempts.\n\
              mapreduce.map.speculative = {}\nmapreduce.reduce.speculative = {}\n\
              \n[[job]]\nname = \"job\"\ninput = \"{}B\"\nreduces = {}\nmap_output = {:?}\nreduce_output = {:?}\n\
              map_rate = {}\nsort_rate = {}\nmerge_rate = {}\nreduce_rate = {}\nskew = {:?}\n",
@@ -197,8 +214,9 @@ impl JobParameters {
             time(self.output_commit_ns),
             self.input_bytes.div_ceil(u64::from(self.maps.max(1))),
             self.replication,
-            1_024 * self.tasks_at_once + 2,
+            container_mb.saturating_mul(self.tasks_at_once as u64).saturating_add(2),
             share(self.slow_start),
+            heap,
             self.map_speculative,
             self.reduce_speculative,
             self.input_bytes,

@@ -7,6 +7,7 @@ use trace::ids::{ConnectionId, EventId, HostId, ProcessId, TaskId};
 use trace::rows::{EventKind, JobRow, MessageKind, MessageRow, TaskKind, TaskRow, Trace};
 
 use crate::instant_network;
+use crate::reduce_memory::{DEFAULT_HEAP, left_in_memory};
 use crate::spills::Consumption;
 
 /// What is smaller than such a part of the largest read is no input.
@@ -206,8 +207,18 @@ impl<'a> Recording<'a> {
     }
 
     pub(super) fn fetched(&self, task: &TaskRow) -> u64 {
+        self.outputs(task).fold(0, u64::saturating_add)
+    }
+
+    /// Sizes of the map outputs that a reduce has fetched.
+    fn outputs(&self, task: &TaskRow) -> impl Iterator<Item = u64> + '_ {
         let outputs = self.messages(task).filter(|message| message.kind == MessageKind::ShuffleResponse);
-        outputs.map(|message| message.app_bytes).fold(0, u64::saturating_add)
+        outputs.map(|message| message.app_bytes)
+    }
+
+    /// What of them lay in memory when all were there.
+    pub(super) fn in_memory(&self, task: &TaskRow, heap: Option<u64>) -> u64 {
+        left_in_memory(heap.unwrap_or(DEFAULT_HEAP), self.outputs(task))
     }
 
     pub(super) fn racks(&self) -> usize {

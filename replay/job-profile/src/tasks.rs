@@ -62,6 +62,8 @@ pub struct MapProfile {
 pub struct ReduceProfile {
     /// What it fetched.
     pub input_bytes: u64,
+    /// What of it lay in its memory when all was there: what its sort merges.
+    pub in_memory_bytes: u64,
     /// What it wrote to HDFS, each byte once.
     pub output_bytes: u64,
     /// From its container's start to its first call.
@@ -91,7 +93,7 @@ pub struct CallProfile {
 pub fn profile(trace: &Trace, learn: Learn<'_>) -> Option<JobProfile> {
     let graph = JobGraph::new(trace, learn.job, Options::default()).ok()?;
     let of = Recording::new(trace, &graph, learn.sharing);
-    let parameters = parameters_of(&of, graph.job, learn.sharing)?;
+    let parameters = parameters_of(&of, graph.job, learn)?;
     let nodes = of.ordered_nodes();
     let kind = |kind: TaskKind| {
         let mut tasks: Vec<&TaskRow> = of.tasks.iter().filter(|task| task.kind == kind).copied().collect();
@@ -103,7 +105,7 @@ pub fn profile(trace: &Trace, learn: Learn<'_>) -> Option<JobProfile> {
         parameters,
         nodes: nodes.len(),
         maps: maps.iter().filter_map(|task| map_profile(&of, task, &nodes)).collect(),
-        reduces: kind(TaskKind::Reduce).iter().map(|task| reduce_profile(&of, task)).collect(),
+        reduces: kind(TaskKind::Reduce).iter().map(|task| reduce_profile(&of, task, learn)).collect(),
         fetches_ns: fetches(&of, &nodes),
         calls: calls(trace),
         pauses_ns: pauses(trace),
@@ -126,9 +128,10 @@ fn map_profile(of: &Recording<'_>, task: &TaskRow, nodes: &[HostId]) -> Option<M
     })
 }
 
-fn reduce_profile(of: &Recording<'_>, task: &TaskRow) -> ReduceProfile {
+fn reduce_profile(of: &Recording<'_>, task: &TaskRow, learn: Learn<'_>) -> ReduceProfile {
     ReduceProfile {
         input_bytes: of.fetched(task),
+        in_memory_bytes: of.in_memory(task, learn.reduce_heap),
         output_bytes: of.written(task),
         container_start_ns: of.container_start(task),
         task_start_ns: of.task_start(task),

@@ -92,7 +92,7 @@ fn reduce_sample(reduce: &ReduceProfile, (container_ns, task_ns): (u64, u64), me
         share: if mean > 0.0 { input as f64 / mean } else { 1.0 },
         container_start: duration(reduce.container_start_ns.unwrap_or(container_ns)),
         task_start: duration(reduce.task_start_ns.unwrap_or(task_ns)),
-        merge_rate: rate(input, reduce.merging_ns).unwrap_or(job.merge_rate),
+        merge_rate: rate(reduce.in_memory_bytes, reduce.merging_ns).unwrap_or(job.merge_rate),
         rate: rate(input, reduce.computing_ns).unwrap_or(job.reduce_rate),
         output: if input > 0 { reduce.output_bytes as f64 / input as f64 } else { 0.0 },
     }

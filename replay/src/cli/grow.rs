@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Error;
 use clap::Args;
-use job_profile::{CoreSharing, Learn};
+use job_profile::{CoreSharing, Learn, parse_heap};
 use mapreduce::{Amount, Growth, Speed};
 use netsim::units::Bytes;
 use replay::experiment::Override;
@@ -60,6 +60,9 @@ pub(super) struct GrowArgs {
     /// All workers share --cores, as in a lab on one machine.
     #[arg(long, requires = "cores")]
     shared: bool,
+    /// Heap of the recorded job's reduces (-Xmx in mapreduce.reduce.java.opts): it decides what a sort merges [default: 819MiB, Hadoop's].
+    #[arg(long, value_name = "SIZE", value_parser = parse_heap)]
+    reduce_heap: Option<u64>,
     /// The network on which the grown job runs: the fabric of this experiment [default: an infinitely fast one].
     #[arg(long, value_name = "EXPERIMENT")]
     fabric: Option<PathBuf>,
@@ -106,8 +109,8 @@ pub(super) fn run(args: &GrowArgs) -> Result<ExitCode, Error> {
         cpu: args.cpu,
         disk: args.disk,
     };
-    let sharing = args.cores.map(|cores| CoreSharing { cores, shared: args.shared });
-    let learn = Learn { job: args.job.as_deref(), sharing };
+    let sharing = args.cores.map(|cores| CoreSharing::new(cores, args.shared));
+    let learn = Learn { job: args.job.as_deref(), sharing, reduce_heap: args.reduce_heap };
     let (grown, mut notes) = grown_job(&args.trace.display().to_string(), &recorded, learn, &args.overrides, &growth)?;
     let trace = write_jobs(&grown, args.fabric.as_deref(), &args.out, &bars, "grow")?;
     let masters = masters(&trace);

@@ -63,7 +63,7 @@ pub(super) fn jobs_of(experiment: &Experiment, tables: Tables, bars: &Bars) -> R
     spinner.finish_and_clear();
     let Some(growth) = &experiment.workload.grow else { return Ok(Jobs::Recorded(Box::new(trace))) };
     // `workload.job` is the recorded one; the grown file has one job only.
-    let learn = Learn { job, sharing: experiment.core_sharing() };
+    let learn = Learn { job, sharing: experiment.core_sharing(), reduce_heap: None };
     let (file, notes) =
         grown_job(&folder.display().to_string(), &trace, learn, &[], growth).context("workload.grow")?;
     Ok(Jobs::Generated(Box::new(GeneratedJobs::new(file, notes, None)?)))

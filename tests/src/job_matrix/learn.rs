@@ -10,6 +10,9 @@ use super::plan::{By, Setting};
 use crate::lab_runs::text;
 use crate::run;
 
+/// `mapreduce.reduce.java.opts` of the lab.
+const REDUCE_HEAP: &str = "320MiB";
+
 /// What the other setting has, beside what is learned.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'s> {
@@ -29,7 +32,7 @@ pub struct Target<'s> {
 /// If a program fails, or a job file has another shape than expected.
 pub fn job_file(by: By, trace: &Path, target: &Target, scratch: &Path) -> Result<Table> {
     let (trace, cores, out) = (text(trace)?, target.cores.to_string(), scratch.join("learned"));
-    let shared = ["--cores", cores.as_str(), "--shared", "--out", text(&out)?];
+    let shared = ["--cores", cores.as_str(), "--shared", "--reduce-heap", REDUCE_HEAP, "--out", text(&out)?];
     let setting = target.setting;
     let (workers, reduces) = (setting.workers.to_string(), setting.reduces.to_string());
     let data = format!("{}B", target.input_bytes);

@@ -113,15 +113,15 @@ impl Model {
 
     /// Segments of so many bytes become one on the disk.
     pub(super) fn merge_pass(&mut self, running: Running, name: &'static str, bytes: u64, after: StepId) -> StepId {
-        let compared = self.merge_work(running, bytes, after);
+        let compared = self.merge_work(running, bytes, &[Cause::sent(after, Evidence::Thread)]);
         let work = self.reads_and_writes(running.node, bytes, bytes);
         self.mark(name, running.actor, work, None, &[Cause::sent(compared, Evidence::Thread)])
     }
 
     /// A core compares so many bytes of segments.
-    pub(super) fn merge_work(&mut self, running: Running, bytes: u64, after: StepId) -> StepId {
+    pub(super) fn merge_work(&mut self, running: Running, bytes: u64, causes: &[Cause]) -> StepId {
         let work = self.computes(running.node, bytes, running.behaviour.merge_rate, running.factor);
-        self.mark("segments.compared", running.actor, work, None, &[Cause::sent(after, Evidence::Thread)])
+        self.mark("segments.compared", running.actor, work, None, causes)
     }
 
     /// A task says that it is done, and its container ends.

@@ -198,7 +198,7 @@ impl Model {
             let Some(reduce) = &mut self.reduces[task.index()] else { return };
             reduce.input += bytes;
             if bytes as f64 > buffer * self.file.hadoop.memory_limit {
-                self.write_segment(running, task, bytes, last);
+                self.write_segment(running, task, bytes, Cause::delivered(last, Evidence::Thread));
                 continue;
             }
             reduce.in_memory += bytes;
@@ -214,18 +214,21 @@ impl Model {
         }
     }
 
-    /// All that lies in memory is merged into a segment on the disk.
+    /// All that lies in memory is merged into a segment on the disk, behind the segment before.
     fn flush_memory(&mut self, running: Running, task: TaskId, after: StepId) {
         let Some(reduce) = &mut self.reduces[task.index()] else { return };
-        let bytes = std::mem::take(&mut reduce.in_memory);
+        let (bytes, written) = (std::mem::take(&mut reduce.in_memory), reduce.written);
         if bytes > 0 {
-            self.write_segment(running, task, bytes, after);
+            let mut causes = vec![Cause::delivered(after, Evidence::Thread)];
+            causes.extend(written.map(|written| Cause::sent(written, Evidence::Thread)));
+            let compared = self.merge_work(running, bytes, &causes);
+            self.write_segment(running, task, bytes, Cause::sent(compared, Evidence::Thread));
         }
     }
 
-    fn write_segment(&mut self, running: Running, task: TaskId, bytes: u64, after: StepId) {
+    fn write_segment(&mut self, running: Running, task: TaskId, bytes: u64, after: Cause) {
         let before = self.reduces[task.index()].as_ref().and_then(|reduce| reduce.written);
-        let mut causes = vec![Cause::delivered(after, Evidence::Thread)];
+        let mut causes = vec![after];
         causes.extend(before.map(|before| Cause::sent(before, Evidence::Thread)));
         let work = self.writes(running.node, bytes);
         let written = self.mark("reduce.spill", running.actor, work, None, &causes);
@@ -249,7 +252,7 @@ impl Model {
     }
 
     /// The rest of a reduce: what is in memory goes to the disk, segments are merged until so few are left that they can be
-    /// read at once, and then the reduce reads, computes and writes.
+    /// read at once, and then the reduce reads, computes and writes. The last pass is part of its reading (`MergeManagerImpl.finalMerge`).
     pub(super) fn reduce_input(&mut self, task: TaskId, end: StepId) {
         let Some(running) = self.running(task) else { return };
         self.flush_memory(running, task, end);
@@ -259,7 +262,6 @@ impl Model {
         for bytes in passes {
             last = self.merge_pass(running, "reduce.merge", bytes, last);
         }
-        last = self.merge_work(running, reduce.input, last);
         let mut causes = vec![Cause::sent(end, Evidence::Thread)];
         causes.extend((last != end).then_some(Cause::sent(last, Evidence::Thread)));
         let sorted = self.mark("task.sort_end", running.actor, Work::Delay(0), None, &causes);

@@ -58,7 +58,7 @@ fn cores_are_had_by_turns() {
     assert!(ends[0].abs_diff(ends[1]) < S / 10, "{ends:?}");
 }
 
-const SHARED: Learn<'static> = Learn { job: None, sharing: Some(CoreSharing { cores: 2, shared: true }) };
+const SHARED: Learn<'static> = Learn { job: None, sharing: Some(CoreSharing::new(2, true)), reduce_heap: None };
 const CLUSTER: &str = "nodes = 4\nracks = 2\ncores = 2\ncore_sharing = \"cluster\"";
 
 #[test]

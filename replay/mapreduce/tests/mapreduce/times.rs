@@ -1,5 +1,7 @@
 //! Times of tasks on an infinitely fast network, by hand.
 
+use job_profile::{Learn, parameters};
+use mapreduce::JobFile;
 use trace::rows::TaskKind;
 
 use super::{MS, S, marks, run, run_on, tasks};
@@ -101,6 +103,36 @@ fn sorting_and_merging_take_a_core_and_starts_their_time() {
     let given = marks(&trace, "container.assigned").next().unwrap().recorded_ns;
     // The start, and the registration's service of a millisecond.
     assert_eq!(asked - given, 4 * S + MS);
+}
+
+#[test]
+fn a_sort_merges_what_is_in_memory_and_not_what_went_to_the_disk_at_once() {
+    let job = "[[job]]\ninput = \"1MB\"\nmap_rate = \"2MB/s\"\nreduce_rate = \"unlimited\"\nmerge_rate = \"5MB/s\"\n";
+    let sort_ns = |hadoop: &str| {
+        let trace = run(&one_node(8, &format!("{hadoop}{job}")));
+        let reduce = tasks(&trace, TaskKind::Reduce).next().unwrap();
+        reduce.sort_end_ns.unwrap() - reduce.shuffle_end_ns.unwrap()
+    };
+    assert_eq!(sort_ns(""), S / 5);
+    assert_eq!(sort_ns("mapreduce.reduce.shuffle.memory.limit.percent = 0.0\n"), 0);
+    // Larger than a quarter of 70% of a heap of 4 MB.
+    assert_eq!(sort_ns("mapreduce.job.heap.memory-mb.ratio = 0.004\n"), 0);
+}
+
+#[test]
+fn what_a_sort_merges_is_learned_by_the_heap_of_reduces() {
+    let job = "[[job]]\ninput = \"1MB\"\nmap_rate = \"2MB/s\"\nreduce_rate = \"unlimited\"\nmerge_rate = \"5MB/s\"\n";
+    let trace = run(&one_node(8, job));
+    let learned = |reduce_heap: Option<u64>| parameters(&trace, Learn { reduce_heap, ..Learn::default() }).unwrap();
+    assert!((learned(None).merge_rate.unwrap() / 5e6 - 1.0).abs() < 1e-3, "{:?}", learned(None).merge_rate);
+    let small = learned(Some(4 << 20));
+    assert_eq!(small.merge_rate, None);
+    let file = small.to_toml();
+    assert!(file.contains("mapreduce.job.heap.memory-mb.ratio = 0.003906"), "{file}");
+    JobFile::parse(&file).unwrap();
+    let large = learned(Some(4 << 30)).to_toml();
+    assert!(large.contains("mapreduce.reduce.memory.mb = 5120"), "{large}");
+    JobFile::parse(&large).unwrap();
 }
 
 #[test]
