@@ -6,7 +6,7 @@ use trace::ids::{MessageId, ProcessId, TaskId, TimerId};
 use trace::rows::{Carrier, On};
 
 pub use super::event::{Cause, Draft, number};
-use super::event::{Event, FROM_CLIENT, Link, NONE, PACED, UNTOLD, some};
+use super::event::{Event, FROM_CLIENT, Link, NONE, PACED, SINCE_LEFT, UNTOLD, some};
 use crate::compact::Message;
 use crate::spilled::{Record as _, RecordList};
 
@@ -217,6 +217,11 @@ impl Graph {
         self.events.change(event, |event| {
             event.flags = if paced { event.flags | PACED } else { event.flags & !PACED };
         });
+    }
+
+    /// Counts an event's delay from when what it waits for had left its sender, and not from when that was handed over.
+    pub fn count_since_left(&mut self, event: Draft) {
+        self.events.change(event, |event| event.flags |= SINCE_LEFT);
     }
 
     /// Adds the beats of the next timer.

@@ -45,6 +45,7 @@ pub(super) const UNTOLD: u64 = u64::MAX;
 
 pub(super) const FROM_CLIENT: u8 = 1;
 pub(super) const PACED: u8 = 2;
+pub(super) const SINCE_LEFT: u8 = 4;
 
 /// An event that is not yet a row, in half of a row's memory. Ids are [`NONE`] where there is none.
 #[derive(Clone, Copy, Debug)]

@@ -12,6 +12,8 @@
 //!   one spent longer on its way than the sender then paused, the pause is counted from its arrival, so that the
 //!   network's time does not become thinking; while bytes that the network paced are still on their way, it paces this piece too.
 //!
+//! Pauses within a stream are counted from when the piece before it left: what waited for that one to leave is the network's, too.
+//!
 //! On loopback nothing is the network's: what happens there is the pace of the two processes.
 
 use std::io;
@@ -230,32 +232,25 @@ impl Pieces {
 
 fn tie(graph: &mut Graph, piece: Draft, lead: Lead) {
     let previous = lead.previous;
-    match lead.pace {
-        Pace::Network => {
-            let waits = graph.wait(piece, Cause::sent(previous, Evidence::Stream));
-            graph.set_paced(piece, waits);
-        }
-        Pace::Receiver => {
-            graph.wait(piece, Cause::sent(previous, Evidence::Stream));
-            if let Some(lag) = lead.lag {
-                graph.wait(piece, Cause::delivered(lag, Evidence::Stream));
-            }
-        }
-        Pace::Sender => {
-            let on_its_way = graph.arrived(previous).saturating_sub(graph.happened(previous));
-            let arrived = graph.arrived(previous) <= graph.happened(piece);
-            let paced = graph.is_paced(previous);
-            if arrived && (paced || on_its_way > lead.idle) {
-                graph.wait(piece, Cause::delivered(previous, Evidence::Stream));
-            } else if paced {
-                // What the network paced was handed over long before it left: a pause of the sender's that is counted from then
-                // would be the network's time. So the network paces this one as well.
-                let waits = graph.wait(piece, Cause::sent(previous, Evidence::Stream));
-                graph.set_paced(piece, waits);
-            } else {
-                graph.wait(piece, Cause::sent(previous, Evidence::Stream));
-            }
-        }
+    if lead.pace == Pace::Network {
+        let waits = graph.wait(piece, Cause::sent(previous, Evidence::Stream));
+        graph.set_paced(piece, waits);
+        return;
+    }
+    if let Some(lag) = lead.lag.filter(|_| lead.pace == Pace::Receiver) {
+        graph.wait(piece, Cause::delivered(lag, Evidence::Stream));
+    }
+    let on_its_way = graph.arrived(previous).saturating_sub(graph.happened(previous));
+    let arrived = graph.arrived(previous) <= graph.happened(piece);
+    let paced = graph.is_paced(previous);
+    if arrived && (paced || on_its_way > lead.idle) {
+        graph.wait(piece, Cause::delivered(previous, Evidence::Stream));
+    } else {
+        let waits = graph.wait(piece, Cause::sent(previous, Evidence::Stream));
+        // What the network paced was handed over long before it left: a pause that is counted from then would be the network's time.
+        // So the network paces this one as well.
+        graph.set_paced(piece, waits && paced);
+        graph.count_since_left(piece);
     }
 }
 

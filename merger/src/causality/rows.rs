@@ -7,7 +7,7 @@ use trace::rows::{DependencyRow, EventKind, EventRow, On};
 
 use super::draft::Graph;
 use super::error::CausalityError;
-use super::event::{Event, FROM_CLIENT, Link, NONE, PACED, number, some};
+use super::event::{Event, FROM_CLIENT, Link, NONE, PACED, SINCE_LEFT, number, some};
 use crate::maps::HashMap;
 use crate::spilled::{Reader, Record, RecordList, RecordLog, Sorter, Writer};
 
@@ -87,7 +87,7 @@ impl Rows {
 
     fn add(&mut self, graph: &Graph, draft: usize, handed: &mut RecordList<Handed>) -> io::Result<()> {
         let (id, _) = handed.get(draft);
-        let mut latest = None;
+        let (mut latest, mut latest_left) = (None, 0);
         for (_, link) in graph.links(draft) {
             let cause = link.cause();
             let (event, handed_ns) = handed.get(cause.event);
@@ -100,6 +100,7 @@ impl Rows {
                 _ => graph.yielded(cause).unwrap_or(0),
             };
             latest = latest.max(Some(yielded));
+            latest_left = latest_left.max(graph.yielded(cause).unwrap_or(0));
             self.causes.push(Link { event, next: id, ..link })?;
         }
         let event = graph.events.get(draft);
@@ -107,6 +108,7 @@ impl Rows {
             (None, _) => 0,
             (Some(_), Some(work)) => work,
             (Some(_), None) if event.is(PACED) => 0,
+            (Some(latest), None) if event.is(SINCE_LEFT) => event.happened_ns.saturating_sub(latest.max(latest_left)),
             (Some(latest), None) => event.happened_ns.saturating_sub(latest),
         };
         let handed_ns = latest.map_or(event.happened_ns, |latest: u64| latest.saturating_add(delay_ns));

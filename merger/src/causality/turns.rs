@@ -125,8 +125,9 @@ impl Taken {
         }
     }
 
-    /// Lets the pieces of a message wait for what its reader had taken: of one that crosses a network, where it is known, for what lies a window before; of
-    /// another one, whose buffers are as large as they happen to be, for the last that was taken when they left. Who sends them does not think meanwhile.
+    /// Lets the pieces of a message wait for what its reader had taken: of one that crosses a network for what lies a window before, where the reader held
+    /// them back; of another one, whose buffers are as large as they happen to be, for the last that was taken when they left. So it is, too, where steps
+    /// are so long that what lies a window before seems to be taken later. Who sends them does not think meanwhile.
     pub fn wait_for_reader(
         graph: &mut Graph,
         pieces: &Pieces,
@@ -142,6 +143,8 @@ impl Taken {
                 last = Some(mark);
             }
             let room = pieces.makes_room(piece).and_then(|taken| consumed.get(&taken).copied());
+            let room =
+                room.and_then(|mark| if graph.happened(mark) <= graph.happened(piece) { Some(mark) } else { last });
             if let Some(mark) = if loopback { last } else { room } {
                 let waits = graph.wait(piece, Cause::sent(mark, Evidence::Stream));
                 graph.set_paced(piece, waits);

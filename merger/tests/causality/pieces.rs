@@ -91,6 +91,25 @@ fn what_follows_on_paced_bytes_that_are_under_way_is_paced() {
     assert!(delays.iter().all(|delay| *delay < MS), "{delays:?}");
 }
 
+/// Nor is a pause for which the receiver's window is to blame: only what lies between the arrival of the paced bytes and the piece is thinking.
+#[test]
+fn a_closed_window_behind_paced_bytes_is_thinking_from_their_arrival_on() {
+    const SLOW: u64 = 10 * MS;
+    let paused = |n: u64| (n - 225) / 45 + 1;
+    let (pieces, _) = block_data(false, MSS, 315, |n| match n {
+        // Five pieces at 1.2 Mbit/s.
+        0..225 => (MS + n * SLOW, 4 * MS + n * SLOW, 30_000, 130_000),
+        // Two more at once, each 20 ms after the one before it had arrived.
+        _ => {
+            let sent = 226 * SLOW + paused(n) * 26 * MS + (n - 225) % 45 * AT_100M;
+            (sent, sent + MS / 5, 0, 60_000)
+        }
+    });
+    let delays: Vec<u64> = pieces[1..].iter().map(|piece| piece.delay_ns).collect();
+    assert_eq!(delays[..4], [0; 4], "{delays:?}");
+    assert!(delays[4..].iter().all(|delay| (15 * MS..45 * MS).contains(delay)), "{delays:?}");
+}
+
 /// What waits for its sender's own link is captured when it leaves: bursts of a token bucket, with pauses that nobody thinks.
 #[test]
 fn pauses_while_the_senders_own_link_is_full_are_no_thinking() {
