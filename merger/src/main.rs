@@ -25,11 +25,10 @@ use merger::summary::Summary;
 use merger::tables_page;
 use merger::time_text::time_ns;
 use merger::window::Window;
-use trace::manifest::TraceManifest;
 use trace::quantity;
 use trace::rows::Trace;
 use trace_tables::describe::{TableDescription, trace_tables};
-use trace_tables::read_trace;
+use trace_tables::{is_trace, read_trace};
 
 /// What one thread gave back another can take, and what none needs goes back to the system.
 #[global_allocator]
@@ -417,13 +416,6 @@ fn prepare(out: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether a folder holds a trace, told by its manifest and tables.
-fn is_trace(folder: &Path) -> bool {
-    let manifest = std::fs::read(folder.join("manifest.json")).ok();
-    let is_manifest = manifest.is_some_and(|text| serde_json::from_slice::<TraceManifest>(&text).is_ok());
-    is_manifest && folder.join("hosts.parquet").is_file()
-}
-
 /// Packets of which a merge takes long enough for people to be told beforehand.
 const MANY_PACKETS: u64 = 20_000_000;
 
@@ -454,10 +446,15 @@ fn merge(captures: &[PathBuf], options: &Options) -> Result<Trace> {
     Ok(built?.trace)
 }
 
+/// Whether a folder is meant as a trace, whatever is wrong with it.
+fn has_tables(folder: &Path) -> bool {
+    folder.join("hosts.parquet").is_file()
+}
+
 fn run_check(args: &Check) -> Result<ExitCode> {
     let trace = match args.paths.as_slice() {
-        [one] if is_trace(one) => read_trace(one)?,
-        paths if paths.iter().any(|path| is_trace(path)) => {
+        [one] if has_tables(one) => read_trace(one)?,
+        paths if paths.iter().any(|path| has_tables(path)) => {
             bail!("several paths, and a trace among them: check traces one by one")
         }
         captures => {

@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use netsim::fabric::{FabricConfig, FabricKind};
+use netsim::files;
 use netsim::network::{Delivery, FlowId, FlowKind, HostIndex, Network, NetworkFigures, Simulation, Token};
 use netsim::time::SimTime;
 use netsim::topology::{HostPlace, TopologyConfig};
 use program::Placement;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use trace::folder::open_named;
 
 /// Bytes of a file that says where hosts are, at most.
 const MAX_BYTES: u64 = 16 << 20;
@@ -166,11 +166,7 @@ fn racks(fabric: &FabricConfig, hosts: &[HostPlace]) -> Vec<String> {
 /// The place of each host, as a file says.
 fn of_file(path: &Path, hosts: &[HostPlace], places: u32) -> Result<Vec<u32>, PlacingError> {
     let read = |reason| PlacingError::Read { path: path.into(), reason };
-    let mut text = String::new();
-    open_named(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text)).map_err(read)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(read(io::Error::other("longer than 16 MiB")));
-    }
+    let text = files::read_text(path, MAX_BYTES).map_err(read)?;
     let known: BTreeSet<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
     let (mut given, mut taken) = (BTreeMap::new(), BTreeSet::new());
     for (index, line) in text.lines().enumerate() {

@@ -1,5 +1,6 @@
 //! The structure that ARCHITECTURE.md describes is that of the code: no file needs one that needs it, and no crate depends on
-//! what it must not know. And no test ends before it has tested.
+//! what it must not know. No test ends before it has tested, and the simulator opens files with
+//! bounds only.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use hadoptic_tests::structure::{
-    Circle, Crate, Package, broken, circles, early_returns, early_returns_in, packages, rules,
+    Circle, Crate, Package, broken, circles, early_returns, early_returns_in, packages, rules, unbounded_opens,
 };
 
 fn root() -> PathBuf {
@@ -54,6 +55,28 @@ fn no_program_has_unit_tests_that_are_not_built() {
 fn no_test_returns_before_its_end() {
     let found = early_returns(&root()).unwrap();
     assert!(found.is_empty(), "say why with #[ignore] or test_support::skip!:\n{}", found.join("\n"));
+}
+
+/// `replay/tests/experiment/named_files.rs` hands FIFOs, devices and files without an end to what names a file.
+#[test]
+fn what_reads_traces_and_experiments_opens_files_with_bounds_only() {
+    let root = root();
+    // What the kernel says of the process, and the program itself.
+    let own = ["replay/netsim/src/cost.rs", "replay/netsim/src/bin/netsim-rank/main.rs"];
+    let name = |file: &Path| file.strip_prefix(&root).unwrap_or(file).display().to_string();
+    let roots = packages(&root).unwrap().into_iter().flat_map(|package| package.roots);
+    let roots: Vec<PathBuf> =
+        roots.filter(|file| ["replay/", "trace/tables/"].iter().any(|folder| name(file).starts_with(folder))).collect();
+    assert!(roots.len() > 10, "{roots:?}");
+    let found: BTreeSet<(String, String)> = roots
+        .iter()
+        .flat_map(|file| unbounded_opens(&Crate::read(file).unwrap()))
+        .map(|(file, way)| (name(&file), way))
+        .collect();
+    let files: BTreeSet<&str> = found.iter().map(|(file, _)| file.as_str()).collect();
+    assert!(own.iter().all(|file| files.contains(file)), "what is found: {found:?}");
+    let others: Vec<_> = found.iter().filter(|(file, _)| !own.contains(&file.as_str())).collect();
+    assert!(others.is_empty(), "use netsim::files, or trace::folder where netsim is not known: {others:?}");
 }
 
 /// The circles of a crate whose files are made up.

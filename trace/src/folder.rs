@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -141,6 +141,26 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 /// If it is anything else, or cannot be read.
 pub fn open_named(path: &Path) -> io::Result<File> {
     regular(openat(CWD, path, FILE.difference(OFlags::NOFOLLOW), Mode::empty()))
+}
+
+/// What a regular file of `limit` bytes at most holds, which a person named. A longer one is not read.
+///
+/// # Errors
+/// If it is anything else, longer, or cannot be read.
+pub fn read_named(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let file = open_named(path)?;
+    let length = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    if length <= limit {
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    }
+    let length = length.max(bytes.len() as u64);
+    if length > limit {
+        let reason =
+            format!("it has {length} bytes, and {limit} at most are read: name another file, or a shorter one");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+    }
+    Ok(bytes)
 }
 
 fn regular(opened: Result<OwnedFd, Errno>) -> io::Result<File> {

@@ -3,11 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use trace::folder::read_named;
+
 use crate::digest;
 use crate::elf;
 use crate::fleet::{Fleet, Outcome};
 use crate::report::HostReport;
 use crate::versions::JAR;
+
+/// The largest program, bytes.
+const MAX_PROGRAM: u64 = 1 << 30;
 
 /// Why the programs cannot go out.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +63,7 @@ impl Programs {
         let read = |given: Option<&Path>, candidates: Vec<PathBuf>, build: &'static str| {
             let path = given.map(PathBuf::from).or_else(|| candidates.iter().find(|path| path.is_file()).cloned());
             let path = path.ok_or_else(|| ProgramError::Missing { path: candidates[0].clone(), build })?;
-            match std::fs::read(&path) {
+            match read_named(&path, MAX_PROGRAM) {
                 Ok(bytes) => Ok((path, bytes)),
                 Err(source) => Err(ProgramError::Unreadable { path, source }),
             }
@@ -110,7 +115,7 @@ impl Merger {
         let beside =
             || std::env::current_exe().ok().and_then(|exe| exe.parent().map(PathBuf::from)).unwrap_or_default();
         let path = file.map_or_else(|| beside().join("merger"), PathBuf::from);
-        match std::fs::read(&path) {
+        match read_named(&path, MAX_PROGRAM) {
             Ok(bytes) => {
                 let described = format!("{} ({})", path.display(), elf::linking(&bytes).name());
                 Ok(Self { bytes, described })

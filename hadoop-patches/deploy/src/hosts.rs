@@ -3,6 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use trace::folder::read_named;
+
+/// The largest file, bytes.
+const MAX_FILE: u64 = 16 << 20;
+
 /// Why a list of hosts cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum HostsError {
@@ -32,8 +37,9 @@ pub enum HostsError {
 /// # Errors
 /// If the file cannot be read, or a line holds no host; the message says which.
 pub fn read(path: &Path) -> Result<Vec<String>, HostsError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| HostsError::Unreadable { path: path.display().to_string(), reason: error.to_string() })?;
+    let unreadable = |reason: String| HostsError::Unreadable { path: path.display().to_string(), reason };
+    let bytes = read_named(path, MAX_FILE).map_err(|error| unreadable(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
     parse(&text, &path.display().to_string())
 }
 

@@ -44,6 +44,26 @@ const KEYS: [&str; 10] = [
 ];
 
 #[test]
+fn a_trace_with_a_wrong_manifest_is_no_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, trace) = (folder.path().join("capture"), folder.path().join("trace"));
+    world(true).write(&capture);
+    assert!(merger(&["build", path(&capture), "--out", path(&trace)]).status.success());
+    for (manifest, expected) in [
+        (
+            "{\"version\":2,\"later\":[]}",
+            "manifest.json: format version 2, this program reads version 1; merge the capture again",
+        ),
+        ("{", "manifest.json: EOF"),
+    ] {
+        fs::write(trace.join("manifest.json"), manifest).unwrap();
+        let checked = merger(&["check", path(&trace)]);
+        let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+        assert!(checked.status.code() == Some(2) && said.contains(expected), "{said}");
+    }
+}
+
+#[test]
 fn a_trace_is_built_checked_and_exported() {
     let folder = tempfile::tempdir().unwrap();
     let (capture, trace) = (folder.path().join("capture"), folder.path().join("trace"));

@@ -37,6 +37,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`time`], [`units`] | picoseconds; quantities with their units |
+//! | [`files`] | what people name is opened and read with bounds |
 //! | [`kernel`] | the queue of events, their total order, randomness by place and time |
 //! | [`topology`], [`routing`] | nodes and links; where a packet may go next, and whether that can deadlock |
 //! | [`network`] | the seam between a fabric and what sends over it |
@@ -51,6 +52,7 @@ mod count;
 mod csr;
 pub mod engine;
 pub mod fabric;
+pub mod files;
 pub mod kernel;
 pub mod network;
 pub mod routing;

@@ -45,6 +45,8 @@ pub(crate) fn each_line(
             return Err(wrong(format!("longer than {} MiB", MAX_LINE >> 20)));
         }
         let text = std::str::from_utf8(&bytes).map_err(|_| wrong("is no text".to_owned()))?;
+        // The byte order mark, with which some editors begin a file.
+        let text = text.strip_prefix('\u{feff}').filter(|_| line == 1).unwrap_or(text);
         take(text.trim()).map_err(wrong)?;
     }
     Ok(())

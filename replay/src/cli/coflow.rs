@@ -1,8 +1,6 @@
 //! `coflow`.
 
-use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Error, bail};
@@ -12,6 +10,7 @@ use coflow::Workload;
 use coflow::benchmark::{self, Megabyte};
 use coflow::packet::Clock;
 use comfy_table::Cell;
+use netsim::files;
 use netsim::units::{DurationPs, Rate};
 use rayon::prelude::*;
 use replay::coflows::{CoflowRun, Scheduler, Switch, run, run_on_fabric};
@@ -204,7 +203,7 @@ fn fabrics(paths: &[PathBuf]) -> Result<Vec<(&PathBuf, Experiment)>, Error> {
 }
 
 fn read(args: &CoflowArgs) -> Result<Workload, Error> {
-    let text = read_text(&args.file)?;
+    let text = files::read_text(&args.file, MAX_FILE).with_context(|| args.file.display().to_string())?;
     let megabyte = match args.megabyte {
         MegabyteName::Decimal => Megabyte::Decimal,
         MegabyteName::Binary => Megabyte::Binary,
@@ -215,16 +214,6 @@ fn read(args: &CoflowArgs) -> Result<Workload, Error> {
     }
     let first = args.first.map_or(usize::MAX, |first| usize::try_from(first).unwrap_or(usize::MAX));
     Ok(workload.first(first))
-}
-
-fn read_text(path: &Path) -> Result<String, Error> {
-    let name = || path.display().to_string();
-    let mut text = String::new();
-    File::open(path).with_context(name)?.take(MAX_FILE + 1).read_to_string(&mut text).with_context(name)?;
-    if text.len() as u64 > MAX_FILE {
-        bail!("{}: more than {} MiB: no file of coflows", name(), MAX_FILE >> 20);
-    }
-    Ok(text)
 }
 
 fn table(detail: &CoflowDetail) -> String {

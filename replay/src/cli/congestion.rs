@@ -1,14 +1,13 @@
 //! `congestion`.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Error, bail};
 use clap::{Args, ValueEnum};
 use congestion::{CongestionError, Experiment, Joined, Listed, Paths, Pattern, Sends, Subset};
+use netsim::files;
 use netsim::routing::RoutingConfig;
 use netsim::units::Bytes;
 use replay::long_messages::{LongMessages, MessageFabric};
@@ -406,11 +405,7 @@ fn experiments(args: &CongestionArgs, seed: u64) -> Result<Vec<Experiment>, Erro
 /// The hosts that a file lists, one a line.
 fn listed(file: &str) -> Result<Vec<Listed>, Error> {
     let wrong = || format!("--subset {file} is not linear-bfs, first or rand, and no file that can be read");
-    let mut text = String::new();
-    File::open(file).and_then(|opened| opened.take(MAX_SUBSET + 1).read_to_string(&mut text)).with_context(wrong)?;
-    if text.len() as u64 > MAX_SUBSET {
-        bail!("--subset {file}: more than {MAX_SUBSET} bytes; a list of hosts has one name a line");
-    }
+    let text = files::read_text(Path::new(file), MAX_SUBSET).with_context(wrong)?;
     let lines = text.lines().map(str::trim).zip(1..).filter(|(name, _)| !name.is_empty());
     Ok(lines.map(|(name, line)| Listed { line, name: name.to_owned() }).collect())
 }

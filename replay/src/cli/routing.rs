@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Error};
 use clap::{Args, ValueEnum};
-use netsim::routing::{DeadlockFreedom, Routes, RoutingError, Survey};
+use netsim::files;
+use netsim::routing::{DeadlockFreedom, MAX_TABLE_FILE, Routes, RoutingError, Survey};
 use netsim::topology::Tables;
 use serde::Serialize;
 use trace::stderr::error_chain;
@@ -82,7 +83,8 @@ pub(super) fn show(args: &RoutingArgs) -> Result<ExitCode, Error> {
     let topology = &network.topology;
     let routes = match &args.check {
         Some(path) => {
-            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let text = files::read_text(path, MAX_TABLE_FILE);
+            let text = text.with_context(|| format!("cannot read {}", path.display()))?;
             Routes::from_table(&text, &path.display().to_string(), topology)
         }
         None => Ok(network.routes(args.routing.as_deref(), network.seed)?),

@@ -1,16 +1,22 @@
 //! Which host of the fabric is whose: the hosts of a fabric that no trace names, and the task mapping.
 
 use netsim::fabric::{FabricConfig, FabricKind};
+use netsim::files;
 use netsim::network::HostIndex;
 use netsim::topology::HostPlace;
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// How many hosts there are when neither the fabric nor the command line says it. Ours.
 pub const DEFAULT_NODES: u32 = 256;
+
+/// The largest file of a task mapping: about a million tasks.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Hosts that a fabric may have: as many as `traffic.hosts`.
+const MAX_NODES: u32 = 1 << 24;
 
 /// Why hosts cannot be placed or tasks mapped.
 #[derive(Debug, Error)]
@@ -22,6 +28,12 @@ pub enum MappingError {
         nodes: u32,
         /// Racks.
         racks: u32,
+    },
+    /// More than can be simulated.
+    #[error("{nodes} nodes: from 1 to {MAX_NODES} are possible")]
+    TooMany {
+        /// Hosts.
+        nodes: u32,
     },
     /// The file cannot be read.
     #[error("{path}: {reason}", path = path.display())]
@@ -52,13 +64,16 @@ pub enum MappingError {
 /// a LIGHTNESS fabric one for each node (as its test beds), and other fabrics one.
 ///
 /// # Errors
-/// When the nodes are no multiple of the racks, or one of both is 0.
+/// When the nodes are no multiple of the racks, one of both is 0, or there are too many.
 pub fn hosts(fabric: &FabricConfig, nodes: Option<u32>, racks: Option<u32>) -> Result<Vec<HostPlace>, MappingError> {
     let own = fabric.places();
     let nodes = nodes.or(own.hosts).unwrap_or(DEFAULT_NODES);
     let racks = racks.or(own.racks).unwrap_or(if own.apart { nodes } else { 1 });
     if racks == 0 || nodes == 0 || !nodes.is_multiple_of(racks) {
         return Err(MappingError::Uneven { nodes, racks });
+    }
+    if nodes > MAX_NODES {
+        return Err(MappingError::TooMany { nodes });
     }
     let each = nodes / racks;
     Ok((0..nodes).map(|node| HostPlace { name: format!("n{node}"), rack: format!("r{}", node / each) }).collect())
@@ -77,7 +92,8 @@ impl TaskMapping {
     /// # Errors
     /// When it cannot be read, a line is something else, names a task a second time, or a node that is not there.
     pub fn read(path: &Path, nodes: u32) -> Result<Self, MappingError> {
-        let text = fs::read_to_string(path).map_err(|reason| MappingError::Read { path: path.into(), reason })?;
+        let text =
+            files::read_text(path, MAX_BYTES).map_err(|reason| MappingError::Read { path: path.into(), reason })?;
         let mut given = BTreeMap::new();
         for (index, line) in text.lines().enumerate() {
             if line.trim().is_empty() {

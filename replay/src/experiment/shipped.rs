@@ -1,12 +1,12 @@
 //! The experiments and job files of the repository, which the program holds: they go by their names where there is no file.
 
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
 use super::ExperimentError;
 use crate::nearest::nearest;
+use netsim::files;
 
 /// A file that the program holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,30 +82,22 @@ pub const EXPERIMENTS: &[Shipped] = shipped!["":
 /// Job files, for `--generate`.
 pub const JOBS: &[Shipped] = shipped!["jobs/": "terasort" "data-centre" "sixteen-racks" "hec-protein-clustering"];
 
-/// The text of the file at `path`, of `most` bytes at most; where there is none, of the one of `shipped` that has this name.
+/// The text of the file at `path`, of `limit` bytes at most; where there is none, of the one of `shipped` that has this name.
 ///
 /// # Errors
 /// If it cannot be read, is too large, or there is none and no such name.
 pub(crate) fn text_of(
     path: &Path,
     shipped: &'static [Shipped],
-    most: u64,
+    limit: u64,
 ) -> Result<Cow<'static, str>, ExperimentError> {
-    let wrong = |source| ExperimentError::Read { path: path.into(), source };
-    let mut file = match File::open(path) {
+    match files::read_text(path, limit) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let named = shipped.iter().find(|one| path == Path::new(one.name));
-            return named.map(|one| Cow::Borrowed(one.text)).ok_or_else(|| unknown(path, shipped, error));
+            named.map(|one| Cow::Borrowed(one.text)).ok_or_else(|| unknown(path, shipped, error))
         }
-        opened => opened.map_err(wrong)?,
-    };
-    let mut text = String::new();
-    file.by_ref().take(most + 1).read_to_string(&mut text).map_err(wrong)?;
-    if text.len() as u64 > most {
-        let reason = format!("more than {most} bytes");
-        return Err(ExperimentError::Wrong { place: path.display().to_string(), reason });
+        text => text.map(Cow::Owned).map_err(|source| ExperimentError::Read { path: path.into(), source }),
     }
-    Ok(Cow::Owned(text))
 }
 
 /// Whether a job file is one that the program holds, and not one in `folder`.

@@ -2,8 +2,7 @@
 
 use super::error::PeersError;
 use crate::experiment::Override;
-use std::fs::File;
-use std::io::Read as _;
+use netsim::files;
 use std::path::Path;
 
 /// Bytes of a table at most, and rows.
@@ -49,12 +48,7 @@ impl Figures {
     /// If the file cannot be read, is larger than [`MAX_BYTES`], or something in it is wrong.
     pub fn read(path: &Path) -> Result<Self, PeersError> {
         let wrong = |reason: String| PeersError::Read { path: path.into(), reason };
-        let mut text = String::new();
-        let mut file = File::open(path).map_err(|error| wrong(error.to_string()))?.take(MAX_BYTES + 1);
-        file.read_to_string(&mut text).map_err(|error| wrong(error.to_string()))?;
-        if text.len() as u64 > MAX_BYTES {
-            return Err(wrong(format!("more than {MAX_BYTES} bytes")));
-        }
+        let text = files::read_text(path, MAX_BYTES).map_err(|error| wrong(error.to_string()))?;
         Self::parse(&text, &path.display().to_string())
     }
 

@@ -42,12 +42,12 @@ use crate::experiment::culprit::culprit;
 use crate::experiment::{ExperimentError, Override, locate};
 use netsim::engine::{self, Departure, Departures};
 use netsim::fabric::{self, FabricConfig};
+use netsim::files;
 use netsim::network::HostIndex;
 use netsim::time::SimTime;
 use netsim::topology::HostPlace;
 use netsim::units::{Bytes, DurationPs};
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -62,6 +62,9 @@ pub const LIGHTNESS: [(&str, &str); 7] = [
     ("figure-21-infiniband.toml", include_str!("../../experiments/lightness/figure-21-infiniband.toml")),
     ("mixed-fabrics.toml", include_str!("../../experiments/lightness/mixed-fabrics.toml")),
 ];
+
+/// The largest file, bytes.
+const MAX_FILE: u64 = 16 << 20;
 
 /// So many messages a row at most.
 const MAX_MESSAGES: u64 = 1_000_000;
@@ -251,7 +254,8 @@ impl Published {
     /// # Errors
     /// When it cannot be read or is not of this form.
     pub fn read(path: &Path, overrides: &[Override]) -> Result<Self, PublishedError> {
-        let text = fs::read_to_string(path).map_err(|reason| PublishedError::Read { path: path.into(), reason })?;
+        let text =
+            files::read_text(path, MAX_FILE).map_err(|reason| PublishedError::Read { path: path.into(), reason })?;
         Self::parse(&text, &path.display().to_string(), overrides)
     }
 

@@ -1,9 +1,10 @@
 //! Combinations of a sweep that separate tasks run: a file for each in `RESULTS/parts`, until all are gathered.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use netsim::files;
 use netsim::traffic::TrafficRun;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -80,12 +81,10 @@ impl Parts {
     /// If its file cannot be read, or is of another experiment.
     pub fn read<R: PartResult>(&self, number: usize, point: &Point) -> Result<Option<PartOutcome<R>>, StoreError> {
         let path = self.path(number);
-        let mut text = String::new();
-        match File::open(&path).and_then(|file| file.take(R::MAX_BYTES).read_to_string(&mut text)) {
+        let text = match files::read_text(&path, R::MAX_BYTES) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(StoreError::Io { path, source }),
-            Ok(_) => {}
-        }
+            text => text.map_err(|source| StoreError::Io { path: path.clone(), source })?,
+        };
         match serde_json::from_str::<PartFile<R>>(&text) {
             Err(source) => Err(StoreError::Json { path, source }),
             Ok(part) if part.experiment != experiment(point, &path)? => Err(StoreError::OtherPart { path }),

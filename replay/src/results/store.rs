@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use causal::JobTime;
+use netsim::files;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -16,6 +17,9 @@ use super::phases::TaskTimes;
 use super::summary::Comparison;
 use super::tables::{CircuitResult, LinkResult, MessageResult, PathResult, TaskResult, TrafficResult};
 use super::{MessageTimes, RunResults};
+
+/// The largest file that is read again, bytes: synthetic traffic of many seeds has all links of each.
+const MAX_JSON: u64 = 4 << 30;
 
 /// Results could not be written or read.
 #[derive(Debug, Error)]
@@ -142,7 +146,7 @@ pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Stor
 }
 
 pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
-    let text = fs::read_to_string(path).map_err(|source| StoreError::Io { path: path.into(), source })?;
+    let text = files::read_text(path, MAX_JSON).map_err(|source| StoreError::Io { path: path.into(), source })?;
     serde_json::from_str(&text).map_err(|source| StoreError::Json { path: path.into(), source })
 }
 

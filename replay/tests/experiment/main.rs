@@ -18,6 +18,7 @@ mod experiment_files;
 mod experiment_sweeps;
 mod generated;
 mod job_sweeps;
+mod named_files;
 mod peers_command;
 mod placements;
 mod predictions;

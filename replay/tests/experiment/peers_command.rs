@@ -137,7 +137,7 @@ fn tables_that_are_wrong_are_refused_with_their_line() {
     }
     fs::write(folder.path().join("wire.csv"), "latency\n16\n".repeat(200_000)).unwrap();
     let output = replay(folder.path(), &["peers", "wire.toml", "--figures", "wire.csv"]);
-    assert!(String::from_utf8(output.stderr).unwrap().contains("more than 1048576 bytes"));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("1048576 at most are read"));
     for (arguments, said) in [
         (&["peers", "wire.toml"][..], "give them with --figures"),
         (&["peers", "--figures", "wire.csv"], "EXPERIMENT"),

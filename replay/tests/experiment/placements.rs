@@ -154,7 +154,7 @@ fn only_a_regular_file_says_where_hosts_are() {
         (link, "only regular files are read"),
         (folder.path().to_owned(), "only regular files are read"),
         ("/dev/zero".into(), "only regular files are read"),
-        (large, "longer than 16 MiB"),
+        (large, "16777216 at most are read"),
     ] {
         let sender = sender.clone();
         let placement = format!("placement = \"file:{}\"", path.display());

@@ -1,12 +1,13 @@
 //! Reads and writes the tables of a trace, and any other table of rows, as Parquet. The only crate that uses polars.
 
 pub mod describe;
+mod error;
 
 use std::borrow::Borrow;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::panic::resume_unwind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::PoisonError;
 use std::thread;
 
@@ -15,11 +16,14 @@ use polars::prelude::{
     ParquetWriter, PolarsError, Schema, SerReader,
 };
 
+use serde::Deserialize;
+use trace::folder::{open_named, read_named};
 use trace::ids::ProcessId;
 use trace::manifest::TraceManifest;
-use trace::rows::{Cell as _, Column, ConnectionRow, MessageRow, Row, RowError, Trace};
+use trace::rows::{Cell as _, Column, ConnectionRow, MessageRow, Row, Trace};
 
 use describe::TableDescription;
+pub use error::TableError;
 
 /// As many as polars' own writer puts into one.
 const ROW_GROUP_ROWS: usize = 512 * 512;
@@ -30,72 +34,8 @@ const ROWS_AT_ONCE: usize = 1 << 14;
 /// Entries of a folder that is no trace that are looked at.
 const MAX_ENTRIES: usize = 1000;
 
-/// Why a table could not be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum TableError {
-    /// A file is missing or cannot be read or written.
-    #[error("{path}: {source}", path = path.display())]
-    Io {
-        /// The file that the error is about.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// A folder that holds none of a trace's files.
-    #[error("{folder}: holds no trace (manifest.json is missing){hint}", folder = folder.display())]
-    NoTrace {
-        /// The folder that the error is about.
-        folder: PathBuf,
-        /// What it is instead, and what to do; "" = not known.
-        hint: String,
-    },
-    /// Not Parquet, or cut off.
-    #[error("{path}: {source}", path = path.display())]
-    Parquet {
-        /// The file that the error is about.
-        path: PathBuf,
-        /// The Parquet library's error.
-        source: Box<PolarsError>,
-    },
-    /// The table lacks a column.
-    #[error("{path}: column `{column}` is missing; it has: {found}", path = path.display())]
-    MissingColumn {
-        /// The file that the error is about.
-        path: PathBuf,
-        /// Column.
-        column: &'static str,
-        /// Columns that are there.
-        found: String,
-    },
-    /// A column has another type.
-    #[error("{path}: column `{column}` has type {found}, expected {expected}", path = path.display())]
-    Type {
-        /// The file that the error is about.
-        path: PathBuf,
-        /// Column.
-        column: &'static str,
-        /// Type that is there.
-        found: String,
-        /// Type that should be there.
-        expected: &'static str,
-    },
-    /// A cell has no meaning.
-    #[error("{path}: {source}", path = path.display())]
-    Cell {
-        /// The file that the error is about.
-        path: PathBuf,
-        /// What is wrong with a row.
-        source: RowError,
-    },
-    /// The manifest cannot be understood.
-    #[error("{path}: {reason}", path = path.display())]
-    Manifest {
-        /// The file that the error is about.
-        path: PathBuf,
-        /// What is wrong with it, as a clause.
-        reason: String,
-    },
-}
+/// The largest manifest, bytes: a hundred thousand links take some 20 MiB.
+const MAX_MANIFEST: u64 = 256 << 20;
 
 /// Reads a trace from its folder.
 ///
@@ -173,22 +113,35 @@ fn end_of(connections: &[ConnectionRow], message: &MessageRow, is_sender: bool) 
 
 fn read_manifest(folder: &Path) -> Result<TraceManifest, TableError> {
     let path = folder.join("manifest.json");
-    let text = fs::read(&path).map_err(|source| match source.kind() {
+    let text = read_named(&path, MAX_MANIFEST).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound if folder.is_dir() => TableError::NoTrace {
             folder: folder.into(),
             hint: if is_capture(folder) { of_capture(folder) } else { String::new() },
         },
         _ => TableError::Io { path: path.clone(), source },
     })?;
-    let manifest: TraceManifest = serde_json::from_slice(&text)
-        .map_err(|error| TableError::Manifest { path: path.clone(), reason: error.to_string() })?;
-    if manifest.version == 1 {
-        Ok(manifest)
-    } else {
-        let reason =
-            format!("format version {}, this program reads version 1; merge the capture again", manifest.version);
-        Err(TableError::Manifest { path, reason })
+    let wrong = |reason: String| TableError::Manifest { path: path.clone(), reason };
+    // Another version may have other keys.
+    let Version { version } = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+    if version != 1 {
+        let reason = format!("format version {version}, this program reads version 1; merge the capture again");
+        return Err(wrong(reason));
     }
+    serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))
+}
+
+/// What each version's manifest says.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
+/// Whether a folder holds a trace, perhaps one of another version.
+#[must_use]
+pub fn is_trace(folder: &Path) -> bool {
+    let manifest = read_named(&folder.join("manifest.json"), MAX_MANIFEST).ok();
+    let is_manifest = manifest.is_some_and(|text| serde_json::from_slice::<TraceManifest>(&text).is_ok());
+    is_manifest && folder.join("hosts.parquet").is_file()
 }
 
 /// Whether a folder has a folder of a host, as agents or people who record leave them.
@@ -221,7 +174,7 @@ pub fn write_manifest(folder: &Path, manifest: &TraceManifest) -> Result<(), Tab
 /// If it is missing, no Parquet, or lacks a column.
 pub fn read_rows<R: Row>(folder: &Path) -> Result<Vec<R>, TableError> {
     let path = folder.join(format!("{}.parquet", R::NAME));
-    let file = File::open(&path).map_err(|source| TableError::Io { path: path.clone(), source })?;
+    let file = open_named(&path).map_err(|source| TableError::Io { path: path.clone(), source })?;
     let parquet = |source: PolarsError| TableError::Parquet { path: path.clone(), source: Box::new(source) };
     let mut reader = ParquetReader::new(file);
     let there = reader.schema().map_err(parquet)?;

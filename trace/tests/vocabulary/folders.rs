@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use trace::files::{FREE_EXPANSION_BYTES, json_lines, lines, open, read_whole};
-use trace::folder::{Folder, Kind, open_named, open_regular};
+use trace::folder::{Folder, Kind, open_named, open_regular, read_named};
 use trace::socket::SocketRecord;
 
 fn make_fifo(path: &Path) {
@@ -39,9 +39,14 @@ fn only_regular_files_and_real_folders_are_opened() {
     }
     // Who names a file may name a link to it.
     assert!(open_named(&at("link")).is_ok() && open_named(&at("file")).is_ok());
+    assert_eq!(read_named(&at("link"), 4).unwrap(), b"text");
+    let error = read_named(&at("file"), 3).unwrap_err().to_string();
+    assert!(error.contains("it has 4 bytes, and 3 at most are read"), "{error}");
     for name in ["fifo", "folder", "folder-link", "gone"] {
-        assert!(open_named(&at(name)).is_err(), "{name}");
+        assert!(open_named(&at(name)).is_err() && read_named(&at(name), 9).is_err(), "{name}");
     }
+    // It says that it is empty, and has no end.
+    assert!(read_named(Path::new("/dev/zero"), 9).unwrap_err().to_string().contains("only regular files are read"));
     for name in ["file", "link", "folder-link", "fifo", "gone"] {
         assert!(folder.folder(name).is_err(), "{name}");
     }

@@ -43,4 +43,5 @@ pub use error::RoutingError;
 pub use router::Router;
 pub use routes::Routes;
 pub use survey::Survey;
+pub use table::MAX_FILE as MAX_TABLE_FILE;
 pub use vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Directions, Equals, Order, RoomUnit, Ties};

@@ -2,9 +2,13 @@
 //! numbered from 0 in the order of the switch's cables, those to hosts first.
 
 use super::RoutingError;
+use crate::files;
 use crate::topology::{LinkId, MAX_ENTRIES, NodeId, Topology};
 use std::fmt::Write as _;
 use std::path::Path;
+
+/// The most bytes of a file: 67 million ports, each with up to six digits and a blank, and some comments.
+pub const MAX_FILE: u64 = 1 << 29;
 
 /// Where a destination is that a switch does not know.
 const NONE: LinkId = LinkId(u32::MAX);
@@ -48,7 +52,7 @@ impl Table {
     /// Reads a file.
     pub(super) fn read(file: &Path, topology: &Topology) -> Result<Self, RoutingError> {
         let name = file.display().to_string();
-        match std::fs::read_to_string(file) {
+        match files::read_text(file, MAX_FILE) {
             Ok(text) => Self::parse(&text, &name, topology),
             Err(error) => Err(RoutingError::File { file: name, reason: error.to_string() }),
         }

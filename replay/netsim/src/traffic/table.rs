@@ -1,17 +1,20 @@
 //! Messages from a file: CSV with a header, the columns `at`, `from`, `to`, `bytes` and, if wanted, `level` in any order.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
 use crate::fabric::packet::ServiceLevel;
+use crate::files;
 use crate::time::SimTime;
 use crate::units::{Bytes, DurationPs};
 
 /// How long traffic may last at most, in picoseconds: a simulated day.
 pub(super) const MAX_PS: u64 = 86_400_000_000_000_000;
+
+/// The largest file, bytes: millions of messages.
+const MAX_FILE: u64 = 1 << 28;
 
 /// A message of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,7 +67,7 @@ const COLUMNS: [&str; 5] = ["at", "from", "to", "bytes", "level"];
 /// # Errors
 /// If it cannot be read, or something in it is wrong.
 pub fn read_table(path: &Path, hosts: u32) -> Result<Vec<TimedMessage>, TableError> {
-    let text = fs::read_to_string(path).map_err(|source| TableError::Read { path: path.into(), source })?;
+    let text = files::read_text(path, MAX_FILE).map_err(|source| TableError::Read { path: path.into(), source })?;
     let wrong = |line: usize, reason: String| TableError::Line { path: path.into(), line: line + 1, reason };
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let Some((_, header)) = lines.next() else { return Err(TableError::Empty { path: path.into() }) };

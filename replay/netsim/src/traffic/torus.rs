@@ -1,11 +1,10 @@
 //! Destinations by their distance, on a torus of hosts: `sides` hosts in each dimension, numbered with the first dimension fastest.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use super::config::TrafficError;
 use super::{Drawn, draw, unit};
+use crate::files;
 use crate::kernel::random::below;
 
 /// The largest file of distances.
@@ -160,12 +159,8 @@ impl Distances {
     pub fn read(path: &Path, population: bool, torus: Torus) -> Result<Self, TrafficError> {
         let wrong = |value: &str, reason: String| TrafficError::value("distances", value, &reason);
         let name = path.display().to_string();
-        let mut text = String::new();
-        let read = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text));
-        read.map_err(|error| wrong(&name, format!("it cannot be read: {error}")))?;
-        if text.len() as u64 > MAX_BYTES {
-            return Err(wrong(&name, "a file of distances has at most 16 MiB".to_owned()));
-        }
+        let text = files::read_text(path, MAX_BYTES);
+        let text = text.map_err(|error| wrong(&name, format!("it cannot be read: {error}")))?;
         let hosts: u32 = torus.sides.iter().product();
         let most = torus.sides.iter().map(|side| side / 2).sum::<u32>();
         let mut weights = vec![0.0; most as usize + 1];

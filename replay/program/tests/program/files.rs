@@ -67,6 +67,8 @@ fn flows_begin_at_their_time_whatever_was_before() {
     // The last has a connection of its own beside that of the first.
     assert_eq!(times, [(0, 2_000), (100, 2_100), (700, 2_200)]);
     assert_eq!(end.0, 2_200_000);
+    let marked = flows::read("\u{feff}0 3 1000 0\n".as_bytes()).unwrap();
+    assert_eq!((marked.ranks(), marked.messages()), (4, 1), "an editor's byte order mark");
     for (file, expected) in [
         ("", "there are no flows in it"),
         ("0 1 2", "line 1: \"0 1 2\" is no flow: write SOURCE DESTINATION BYTES START_NS"),

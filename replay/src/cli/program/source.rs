@@ -1,12 +1,12 @@
 //! Where a program comes from: a file in one of several forms, or a kernel.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, bail};
 use clap::{Args, ValueEnum};
+use netsim::files;
 use netsim::units::Bytes;
 use program::{Kernel, KernelKind, Program, Sequences, alog, dimemas, flows, goal, trc, vef};
 
@@ -230,7 +230,7 @@ pub(super) fn read(file: &Path, format: Option<Format>) -> Result<Program, Error
 fn opened(file: &Path, format: Option<Format>) -> Result<Opened, Error> {
     let name = || file.display().to_string();
     let format = format.map_or_else(|| guess(file), Ok).with_context(name)?;
-    let open = BufReader::new(File::open(file).with_context(name)?);
+    let open = BufReader::new(files::open(file).with_context(name)?);
     match format {
         Format::Goal => goal::read(open).map(Opened::Program),
         Format::Flows => flows::read(open).map(Opened::Program),
@@ -244,11 +244,11 @@ fn opened(file: &Path, format: Option<Format>) -> Result<Opened, Error> {
 
 /// The form of a file, by its beginning.
 fn guess(path: &Path) -> Result<Format, Error> {
-    let mut file = BufReader::new(File::open(path)?).take(MAX_BEGINNING);
+    let mut file = BufReader::new(files::open(path)?).take(MAX_BEGINNING);
     let mut line = Vec::new();
     while file.read_until(b'\n', &mut line)? > 0 {
         let text = String::from_utf8_lossy(&line);
-        let first = text.split_whitespace().next().unwrap_or_default();
+        let first = text.trim_start_matches('\u{feff}').split_whitespace().next().unwrap_or_default();
         match first {
             "" => (),
             "c" | "s" | "r" => return Ok(Format::Trc),

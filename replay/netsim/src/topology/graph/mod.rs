@@ -16,12 +16,12 @@ use super::link::Cable;
 use super::placing::Placing;
 use super::{HostPlace, LinkConfig, LinkId, MAX_ENTRIES, NodeId, Structure, Topology, TopologyError};
 use crate::count::count;
+use crate::files;
 use crate::units::{Bytes, DurationPs, Rate};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -256,19 +256,12 @@ impl GraphConfig {
                 "the file with the edge list, DOT graph or subnet is needed, relative to the experiment's file";
             return Err(TopologyError::value("file", "\"\"", allowed));
         }
-        let opened = |key, path: &Path| {
-            let wrong = |error: std::io::Error| TopologyError::file(key, path, error.to_string());
-            File::open(path).map_err(wrong)
-        };
-        let mut text = String::new();
-        let read = opened("file", &self.file)?.take(MAX_FILE + 1).read_to_string(&mut text);
-        read.map_err(|error| TopologyError::file("file", &self.file, error.to_string()))?;
-        if text.len() as u64 > MAX_FILE {
-            return Err(TopologyError::file("file", &self.file, format!("it has more than {MAX_FILE} bytes")));
-        }
+        let text = files::read_text(&self.file, MAX_FILE)
+            .map_err(|error| TopologyError::file("file", &self.file, error.to_string()))?;
         let mut graph = Graph::parse(&text, self.format(), &file)?;
         if let Some(lfts) = self.lfts.as_ref().filter(|_| self.routes) {
-            graph.read_lfts(BufReader::new(opened("lfts", lfts)?), &lfts.display().to_string())?;
+            let opened = files::open(lfts).map_err(|error| TopologyError::file("lfts", lfts, error.to_string()))?;
+            graph.read_lfts(BufReader::new(opened), &lfts.display().to_string())?;
         }
         self.topology(&graph, &file, hosts)
     }
