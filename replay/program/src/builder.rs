@@ -203,7 +203,7 @@ impl Program {
         let mut before = 0;
         for program in programs {
             if program.match_by != all.match_by {
-                return Err("programs whose messages are known by other things (GOAL and Dimemas: tags; trc, alog and kernels: tags and bytes; flows and VEF: nothing) do not run together"
+                return Err("programs whose messages are known by other things (GOAL, Dimemas and VEF: tags; trc, alog and kernels: tags and bytes; flows: nothing) do not run together"
                     .to_owned());
             }
             let rank = |rank: RankId| RankId(rank.0 + before);

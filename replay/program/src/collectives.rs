@@ -60,6 +60,21 @@ impl CollectiveKind {
     }
 }
 
+impl CollectiveKind {
+    /// How many sends and receives it is among so many ranks.
+    pub fn operations(self, ranks: usize) -> usize {
+        let of_tree = ranks.saturating_sub(1).saturating_mul(2);
+        match self {
+            Self::Broadcast | Self::Reduce | Self::Gather | Self::Scatter => of_tree,
+            Self::AllReduce | Self::AllGather | Self::Barrier if ranks.is_power_of_two() => {
+                ranks.saturating_mul(2 * ranks.trailing_zeros() as usize)
+            }
+            Self::AllReduce | Self::AllGather | Self::Barrier => of_tree.saturating_mul(2),
+            Self::AllToAll => of_tree.saturating_mul(ranks),
+        }
+    }
+}
+
 /// A rank that takes part: what it sends and receives in all, bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
@@ -78,8 +93,8 @@ pub(crate) fn expand(
     members: &[Member],
     tag: u64,
 ) -> Result<Vec<Vec<Operation>>, String> {
-    if kind == CollectiveKind::AllToAll && members.len().saturating_mul(members.len()) > MAX_OPERATIONS / 2 {
-        return Err(format!("{} ranks exchange with each other: more than {MAX_OPERATIONS} operations", members.len()));
+    if kind.operations(members.len()) > MAX_OPERATIONS {
+        return Err(format!("{} ranks do that by more than {MAX_OPERATIONS} operations", members.len()));
     }
     let mut made = Made { members, tag, steps: vec![Vec::new(); members.len()] };
     let largest = |of: fn(&Member) -> u64| members.iter().map(of).max().unwrap_or(0);

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, Write};
 use crate::builder::{MatchBy, Operation, RankId};
 use crate::collectives::{CollectiveKind, Member, expand};
 use crate::lines::{ParseError, each_line, number};
-use crate::sequences::Sequences;
+use crate::sequences::{MAX_OPERATIONS, Sequences};
 
 /// Seconds that a burst may take: 100 days.
 const MAX_SECONDS: f64 = 100.0 * 24.0 * 3_600.0;
@@ -74,6 +74,16 @@ impl Records {
 
     /// What each rank does in each operation of its communicators, in their order.
     fn expanded(&self) -> Result<Expanded, String> {
+        let of_first = |ranks: &BTreeMap<RankId, Vec<Part>>| {
+            let parts = ranks.values().next().into_iter().flatten();
+            parts.map(|part| part.kind.operations(ranks.len())).fold(0, usize::saturating_add)
+        };
+        let operations = self.parts.values().map(of_first).fold(0, usize::saturating_add);
+        if operations > MAX_OPERATIONS {
+            return Err(format!(
+                "its collective operations are {operations} sends and receives, and {MAX_OPERATIONS} are possible"
+            ));
+        }
         let (mut all, mut tag) = (BTreeMap::new(), COLLECTIVES);
         for (communicator, ranks) in &self.parts {
             let count = ranks.values().map(Vec::len).max().unwrap_or(0);

@@ -3,7 +3,7 @@
 use crate::builder::{MAX_RANKS, MatchBy, Moment, Operation, Placed, Program, RankId};
 
 /// Operations of all ranks together: 2 GiB of memory.
-const MAX_OPERATIONS: usize = 1 << 26;
+pub(crate) const MAX_OPERATIONS: usize = 1 << 26;
 
 /// A list of operations for each rank. A receive is posted when what stands before it has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! DEPENDENCY`, collective operations `G<i> COMMUNICATOR OPERATION RANK SENT RECEIVED KIND TIME_NS DEPENDENCY`, a line for each rank. KIND is 0 (independent, DEPENDENCY -1), 1
 //! (after that message was sent), 2 (after it was received) or 3 (after collective operation `G<n>`).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
 
 use netsim::time::SimTime;
@@ -78,7 +78,7 @@ struct Collective {
     communicator: usize,
     kind: CollectiveKind,
     /// By the rank's place in the communicator.
-    parts: Vec<Option<Part>>,
+    parts: BTreeMap<usize, Part>,
 }
 
 struct Reader {
@@ -198,7 +198,6 @@ impl Reader {
         let Some(place) = found.places.get(&member.rank).copied() else {
             return Err(format!("rank {} is not of communicator {communicator}", member.rank.0));
         };
-        let count = found.ranks.len();
         let kind = CollectiveKind::of_vef(operation)?;
         if id > MAX_COLLECTIVE {
             return Err(format!("G{id}: collective operations are numbered up to {MAX_COLLECTIVE}"));
@@ -207,12 +206,12 @@ impl Reader {
         let ids = &mut self.collective_ids;
         let of = self.collectives.entry(id).or_insert_with(|| {
             ids.push(id);
-            Collective { communicator, kind, parts: vec![None; count] }
+            Collective { communicator, kind, parts: BTreeMap::new() }
         });
         if of.communicator != communicator || of.kind != kind {
             return Err(format!("G{id} has another communicator or operation in an earlier line"));
         }
-        match of.parts[place].replace(Part { begin, member }) {
+        match of.parts.insert(place, Part { begin, member }) {
             Some(_) => Err(format!("rank {} stands in an earlier line of G{id}", member.rank.0)),
             None => Ok(()),
         }
@@ -235,10 +234,11 @@ impl Reader {
         for id in std::mem::take(&mut self.collective_ids) {
             let Some(collective) = self.collectives.remove(&id) else { continue };
             let ranks = &self.communicators[collective.communicator].ranks;
-            let all = ranks.iter().zip(&collective.parts);
-            let parts = all
-                .map(|(rank, part)| part.ok_or_else(|| format!("G{id} has no line of rank {}", rank.0)))
-                .collect::<Result<Vec<Part>, String>>()?;
+            let part = |(place, rank): (usize, &RankId)| {
+                let part = collective.parts.get(&place).copied();
+                part.ok_or_else(|| format!("G{id} has no line of rank {}", rank.0))
+            };
+            let parts = ranks.iter().enumerate().map(part).collect::<Result<Vec<Part>, String>>()?;
             let members: Vec<Member> = parts.iter().map(|part| part.member).collect();
             // Tags of messages are their numbers, those of collective operations lie above.
             let steps =

@@ -134,6 +134,14 @@ impl TrafficConfig {
             }
             None => flits * flit_ps / self.load.unwrap_or(DEFAULT_LOAD),
         };
+        if gap_ps < 1.0 && last.is_none() && self.bursts.is_none() && !self.is_ping_pong() {
+            let allowed =
+                "a host would hand over more than a message in a picosecond: longer ones, or traffic.interval";
+            return Err(match (self.size, self.load) {
+                (Some(size), _) => TrafficError::value("size", format!("\"{size}\""), allowed),
+                (None, load) => TrafficError::value("load", load.unwrap_or(DEFAULT_LOAD), allowed),
+            });
+        }
         let arrivals = self.arrivals();
         if arrivals == Arrivals::Bernoulli && last.is_none() {
             if flit_ps <= 0.0 {
@@ -146,7 +154,10 @@ impl TrafficConfig {
             if gap_ps < flit_ps {
                 return Err(TrafficError::value(
                     "load",
-                    self.load.map_or_else(|| "1 / interval".to_owned(), |load| format!("{load:?}")),
+                    match (self.load, self.interval) {
+                        (None, Some(_)) => "1 / interval".to_owned(),
+                        (load, _) => format!("{:?}", load.unwrap_or(DEFAULT_LOAD)),
+                    },
                     &format!(
                         "arrivals = \"bernoulli\" hand over a message of {flits} flits in each flit time at most, a \
                          load of {flits}"

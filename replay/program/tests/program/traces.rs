@@ -224,6 +224,28 @@ fn collective_operations_take_as_many_ways_as_their_trees_are_deep() {
     assert!(collective(9, 4, |_| (5, 5)).unwrap_err().contains("collective operation \"9\": there are 0 (broadcast)"));
 }
 
+/// What a small file says of many ranks takes no memory before it is refused.
+#[test]
+fn collective_operations_of_many_ranks_are_refused_at_once() {
+    // Two hundred exchanges of 512 ranks with each other.
+    let mut text = format!("#DIMEMAS:\"x\":1,9:512({}),0\n", vec!["1"; 512].join(","));
+    for number in 0..200 {
+        for rank in 0..512 {
+            text += &format!("10:{rank}:0:8:1:0:0:{number}:{number}\n");
+        }
+    }
+    let error = dimemas::read(text.as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("104652800 sends and receives, and 67108864 are possible"), "{error}");
+    // Operations of which each has one rank's line, of a communicator of all.
+    let ranks: Vec<String> = (0..100_000).map(|rank| rank.to_string()).collect();
+    let mut text = format!("VEF {} 0 1 1 1 TRUE\nC0 {}\n", ranks.len(), ranks.join(" "));
+    for number in 0..20_000 {
+        text += &format!("G{number} 0 6 0 0 0 0 0 -1\n");
+    }
+    let error = vef::read(text.as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("G0 has no line of rank 1"), "{error}");
+}
+
 proptest! {
     #[test]
     fn no_trace_is_read_in_a_panic(words in prop::collection::vec("VEF|C0|C1|G0|G1|[0-9]{1,20}|-1|c|s|r|#|:|#DIMEMAS:x:1,9:2\\(1,1\\),0|\n|2:0:0:1:-1:5:5:1:2", 0..60)) {
