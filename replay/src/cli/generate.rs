@@ -30,7 +30,7 @@ pub(super) struct GenerateArgs {
     /// The network on which the jobs run: the fabric of this experiment [default: an infinitely fast one].
     #[arg(long, value_name = "EXPERIMENT")]
     fabric: Option<PathBuf>,
-    /// Replaces a value of the job file by its path; may be given more than once.
+    /// Replaces a value of the job file by its path, such as job.0.reduces=64 of the first job; may be given more than once.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     overrides: Vec<Override>,
     /// Prints one JSON object in place of a table.

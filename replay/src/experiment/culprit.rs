@@ -108,7 +108,7 @@ pub(crate) fn without(table: &Table, path: &[String]) -> Table {
 }
 
 /// The key that a table lacks, if that is what a message says.
-fn missing_field(message: &str) -> Option<&str> {
+pub(super) fn missing_field(message: &str) -> Option<&str> {
     message.strip_prefix("missing field `")?.split('`').next()
 }
 
@@ -124,7 +124,7 @@ fn misspelt(table: &Table, path: &[String], missing: &str, read: Read) -> Option
 }
 
 /// The names in backquotes behind "expected".
-fn named_as_allowed(message: &str) -> Vec<&str> {
+pub(super) fn named_as_allowed(message: &str) -> Vec<&str> {
     let names = message.split_once("expected").map(|(_, names)| names).unwrap_or_default();
     names.split('`').skip(1).step_by(2).collect()
 }
@@ -144,7 +144,7 @@ fn steps(value: &Value) -> Vec<Vec<String>> {
 }
 
 /// The table with another value for a key, or without it.
-fn changed(table: &Table, path: &[String], value: Option<Value>) -> Table {
+pub(super) fn changed(table: &Table, path: &[String], value: Option<Value>) -> Table {
     let mut changed = table.clone();
     let Some((key, above)) = path.split_last() else { return changed };
     let mut inner = above.first().map_or(Some(&mut changed), |_| None);
@@ -169,7 +169,7 @@ fn changed(table: &Table, path: &[String], value: Option<Value>) -> Table {
 }
 
 /// The value at a path; the table itself at none.
-fn get(table: &Table, path: &[String]) -> Option<Value> {
+pub(super) fn get(table: &Table, path: &[String]) -> Option<Value> {
     let Some((first, rest)) = path.split_first() else { return Some(Value::Table(table.clone())) };
     let mut value = table.get(first)?;
     for step in rest {

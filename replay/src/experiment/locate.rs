@@ -9,6 +9,7 @@ use toml::Table;
 use toml::de::{DeTable, DeValue};
 
 use super::culprit::{Culprit, Read, culprit, through_lists, without};
+use super::expected::in_words;
 use super::{Experiment, ExperimentError, Override};
 use netsim::fabric::lightness::PARAMETERS;
 
@@ -102,7 +103,13 @@ pub(crate) fn unreadable(
     match errors.len() {
         0 => {
             let found = culprit(table, read, message);
-            let explained = found.as_ref().map_or_else(|| message.to_owned(), |found| found.explain(message));
+            let explained = match &found {
+                Some(found) => {
+                    let misread = |table| fate(table).filter(|message| key_of(message).is_none());
+                    in_words(table, &found.path, &misread, &found.explain(message))
+                }
+                None => message.to_owned(),
+            };
             one(found.as_ref(), &explained)
         }
         1 => errors.remove(0),

@@ -49,6 +49,7 @@
 
 pub(crate) mod culprit;
 mod error;
+mod expected;
 pub(crate) mod locate;
 mod overrides;
 mod read;

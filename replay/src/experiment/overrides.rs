@@ -67,21 +67,37 @@ impl Override {
         &self.path
     }
 
-    /// Puts the value into the table; tables on the way are made.
+    /// Puts the value into the table; tables on the way are made. A place in a list, from 0, is a step of its own.
     ///
     /// # Errors
-    /// If something on the way is a value.
+    /// If something on the way is a value, or a list has no such place.
     pub(crate) fn apply(&self, table: &mut toml::Table) -> Result<(), ExperimentError> {
-        let Some((last, above)) = self.path.split_last() else { return Ok(()) };
-        let mut table = table;
-        for key in above {
-            let entry = table.entry(key.clone()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
-            table = entry.as_table_mut().ok_or_else(|| ExperimentError::Wrong {
-                place: self.argument.clone(),
-                reason: format!("\"{key}\" is a value and has no keys of its own"),
+        let Some((first, rest)) = self.path.split_first() else { return Ok(()) };
+        let done = put(entry(table, first), first, rest, &self.value);
+        done.map_err(|reason| ExperimentError::Wrong { place: self.argument.clone(), reason })
+    }
+}
+
+fn entry<'t>(table: &'t mut toml::Table, key: &str) -> &'t mut toml::Value {
+    table.entry(key).or_insert_with(|| toml::Value::Table(toml::Table::new()))
+}
+
+/// Puts `value` below `at`, which is called `name`.
+fn put(at: &mut toml::Value, name: &str, path: &[String], value: &toml::Value) -> Result<(), String> {
+    let Some((key, rest)) = path.split_first() else {
+        *at = value.clone();
+        return Ok(());
+    };
+    match at {
+        toml::Value::Table(table) => put(entry(table, key), key, rest, value),
+        toml::Value::Array(values) => {
+            let count = values.len();
+            let place = key.parse::<usize>().ok().and_then(|place| values.get_mut(place));
+            let place = place.ok_or_else(|| {
+                format!("\"{name}\" is a list of {count}: its places are steps of the path, {name}.0 the first")
             })?;
+            put(place, key, rest, value)
         }
-        table.insert(last.clone(), self.value.clone());
-        Ok(())
+        _ => Err(format!("\"{name}\" is a value and has no keys of its own")),
     }
 }

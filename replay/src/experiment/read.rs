@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use super::{Experiment, ExperimentError, Override, locate, shipped};
 use netsim::fabric::FabricKind;
 
+/// What serde says of an experiment without a network.
+const NO_FABRIC: &str = "missing field `fabric`";
+
 /// An experiment has at most so many bytes.
 const MAX_FILE: u64 = 16 << 20;
 
@@ -74,7 +77,15 @@ impl Experiment {
         message: &str,
     ) -> ExperimentError {
         let read = |table| Self::of_table(table)?.to_table().map_err(|error| error.to_string());
-        locate::unreadable(file, text, overrides, (table, &read), message)
+        match locate::unreadable(file, text, overrides, (table, &read), message) {
+            ExperimentError::Wrong { place, reason } if reason == NO_FABRIC => {
+                let reason = format!(
+                    "{reason}: a table [fabric] says which network, as kind = \"ethernet\"; `replay experiments` lists some"
+                );
+                ExperimentError::Wrong { place, reason }
+            }
+            error => error,
+        }
     }
 
     /// The file as a table, with the overrides.

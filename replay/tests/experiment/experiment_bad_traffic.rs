@@ -37,11 +37,14 @@ fn every_wrong_key_of_traffic_is_named_with_its_value_and_what_is_allowed() {
         ("load = nan", "5:1", &["traffic.load = NaN"]),
         ("load = inf", "5:1", &["traffic.load = inf", "at most 64.0"]),
         ("load = 65.0", "5:1", &["at most 64.0"]),
-        ("load = \"0.1\"", "5:8", &["\"0.1\"", "f64"]),
+        ("load = \"0.1\"", "5:8", &["string \"0.1\", expected a number, such as 0.5"]),
         ("load = true", "5:8", &["true"]),
         ("pattern = \"unifrom\"", "5:11", &["`unifrom`", "uniform", "tornado", "table"]),
         ("arrivals = \"poisson\"", "5:12", &["`poisson`", "bernoulli", "exponential", "fixed"]),
         ("hosts = 8\narrivals = \"bernoulli\"\nload = 40.0\nflits = 8", "7:1", &["40.0", "a load of 8"]),
+        ("hosts = 8\nsize = \"0B\"\narrivals = \"fixed\"", "6:1", &["traffic.size = \"0B\"", "in a picosecond"]),
+        ("hosts = 8\nsize = \"0B\"\narrivals = \"exponential\"", "6:1", &["traffic.size = \"0B\"", "traffic.interval"]),
+        ("hosts = 8\nsize = \"1B\"\narrivals = \"bernoulli\"", "", &["traffic.load = 0.1: arrivals", "flits in each"]),
         ("interval = \"200\"", "5:12", &["\"200\" has no unit"]),
         ("interval = 200", "5:12", &["\"200\" has no unit"]),
         ("interval = \"0ns\"", "5:1", &["traffic.interval", "above 0"]),
@@ -91,6 +94,17 @@ fn every_wrong_key_of_traffic_is_named_with_its_value_and_what_is_allowed() {
         ("load = { sweep = [] }", "5:1", &["traffic.load", "empty list"]),
         ("load = [0.1, -0.3]", "5:1", &["traffic.load = -0.3", "above 0"]),
         ("pattern = [\"uniform\", \"unifrom\"]", "5:11", &["`unifrom`"]),
+        ("hosts = \"many\"", "5:9", &["string \"many\", expected a whole number from 0 to 4294967295"]),
+        (
+            "noise = \"5us\"",
+            "5:9",
+            &["string \"5us\", expected a table with keys among `", "such as traffic.noise = { "],
+        ),
+        ("bursts.count = 0", "5:1", &["`traffic.bursts` has no keys of its own: expected a whole number from 0 to "]),
+        ("levels = 3", "5:10", &["integer `3`, expected a table"]),
+        ("spots = 3", "5:9", &["integer `3`, expected a list, such as traffic.spots = [3]"]),
+        ("sides = \"4x4\"", "5:9", &["string \"4x4\", expected a list, such as traffic.sides = [1]"]),
+        ("lengths = [5]", "5:11", &["integer `5`, expected a list of tables with keys among "]),
     ];
     assert!(cases.len() >= 60);
     let folder = tempfile::tempdir().unwrap();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use causal::Causality;
 use netsim::fabric::FabricConfig;
-use replay::experiment::{Experiment, Override};
+use replay::experiment::{Experiment, Override, Sweep};
 
 fn error(text: &str, changes: &[&str]) -> String {
     let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
@@ -12,10 +12,30 @@ fn error(text: &str, changes: &[&str]) -> String {
 }
 
 #[test]
+fn a_place_in_a_list_is_a_step_of_a_path() {
+    let text = "[traffic]\nhosts = 4\nload = [0.1, 0.3]\n[fabric]\nkind = \"ideal\"\nrate = \"1Gbps\"\n";
+    let change = |text: &str| text.parse::<Override>().unwrap();
+    let sweep = Sweep::parse(text, "x.toml", &[change("traffic.load.1=0.5")]).unwrap();
+    let values: Vec<String> = sweep.axes[0].values.iter().map(ToString::to_string).collect();
+    assert_eq!(values, ["0.1", "0.5"]);
+    for (set, expected) in [
+        (
+            "traffic.load.2=0.5",
+            "--set traffic.load.2=0.5: \"load\" is a list of 2: its places are steps of the path, load.0 the first",
+        ),
+        ("traffic.load.first=0.5", "\"load\" is a list of 2"),
+        ("traffic.hosts.0=5", "--set traffic.hosts.0=5: \"hosts\" is a value and has no keys of its own"),
+    ] {
+        let found = error(text, &[set]);
+        assert!(found.contains(expected), "{set}: {found}");
+    }
+}
+
+#[test]
 fn every_wrong_line_is_named_with_its_value_and_what_is_allowed() {
     // The file, the place, and what the message must say.
     let cases: &[(&str, &str, &[&str])] = &[
-        ("", "x.toml", &["missing field `fabric`"]),
+        ("", "x.toml", &["missing field `fabric`", "kind = \"ethernet\"", "`replay experiments`"]),
         ("name = ", "x.toml:1:", &[]),
         ("name = \"a\"\nname = \"b\"", "x.toml:2:1", &["duplicate"]),
         ("[fabric\nkind = \"ideal\"", "x.toml:1:", &[]),
@@ -41,6 +61,16 @@ fn every_wrong_line_is_named_with_its_value_and_what_is_allowed() {
         ("[fabric]\nkind = \"ideal\"\n[workload]\ncpu_factor = nan", "x.toml:4:1", &["above 0"]),
         ("[fabric]\nkind = \"ideal\"\n[workload]\ncpu_factor = \"2\"", "x.toml:4:14", &["\"2\""]),
         ("[fabric]\nkind = \"ideal\"\n[workload.cpu_factors]\nmap = 0.0", "x.toml:4:1", &["cpu_factors.map"]),
+        (
+            "[fabric]\nkind = \"ethernet\"\ntopology = 3",
+            "x.toml:3:12",
+            &["integer `3`, expected a table, such as fabric.topology = { shape = \"racks\" }"],
+        ),
+        (
+            "[fabric]\nkind = \"ethernet\"\n[fabric.topology]\nshape = \"racks\"\nuplink = \"1Gbps\"",
+            "x.toml:5:10",
+            &["expected a table with keys among `", "such as fabric.topology.uplink = { rate = \"1Gbps\" }"],
+        ),
         ("[fabric]\nkind = \"ideal\"\n[workload]\nhandshakes = 1", "x.toml:4:14", &["1", "boolean"]),
         ("[fabric]\nkind = \"ideal\"\n[run]\nseed = -4", "x.toml:4:8", &["-4"]),
         ("[fabric]\nkind = \"ideal\"\n[run]\nsed = 4", "x.toml:4:1", &["`sed`", "`seed`"]),

@@ -59,7 +59,7 @@ fn a_mistake_in_a_list_is_told_of_the_list_where_the_key_takes_one_and_of_its_va
         Sweep::parse(GOOD, "x.toml", &changes).unwrap_err().to_string()
     };
     for (change, expected) in [
-        ("fabric.topology.size=[true,true]", "boolean `true`, expected u32"),
+        ("fabric.topology.size=[true,true]", "boolean `true`, expected a whole number from 0 to 4294967295"),
         ("fabric.sl_to_vl=[true]", "boolean `true`"),
         ("fabric.vls=[true,false]", "boolean `true`"),
         ("traffic.pattern=[nonsense,uniform]", "nonsense"),
