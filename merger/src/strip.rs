@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use trace::files::{self, Packing};
 use trace::folder::{Folder, Kind};
-use trace::packet;
+use trace::packet::{self, PacketFileError};
 
 use crate::capture::host::is_damage;
 use crate::capture::layout::{DIGEST, FileKind, HostFolder, hosts_of, plain_name};
@@ -43,13 +43,13 @@ pub enum StripError {
     /// It cannot be read as a capture, or the copy cannot be written.
     #[error(transparent)]
     Capture(#[from] MergeError),
-    /// A packet file is none.
+    /// A packet file cannot be read on, or is of a newer version.
     #[error("{path}: {source}", path = path.display())]
     Packets {
         /// The file that the error is about.
         path: PathBuf,
         /// What is wrong with it.
-        source: packet::PacketFileError,
+        source: PacketFileError,
     },
     /// A manifest that tells how much payload there is cannot be read.
     #[error("{path}: {source}; without it, nothing would say that the payload was left out", path = path.display())]
@@ -194,20 +194,37 @@ fn packets(mut input: File, from: &Path, to: &Path, stripped: &mut Stripped) -> 
     let to = if packed { to.to_owned() } else { to.with_file_name(plain_name(&file_name(to))) };
     let file = BufWriter::new(file_copy::create(&input, &to).map_err(MergeError::io(&to))?);
     let mut input = files::unpacked(input).map_err(MergeError::io(from))?;
-    let wrong = |source| StripError::Packets { path: from.to_owned(), source };
     let done = if packed {
         let mut encoder = zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(MergeError::io(&to))?;
-        let done = packet::strip(&mut input, &mut encoder).map_err(wrong)?;
+        let done = packet::strip(&mut input, &mut encoder);
         encoder.finish().and_then(|mut file| file.flush()).map_err(MergeError::io(&to))?;
         done
     } else {
-        packet::strip(&mut input, file).map_err(wrong)?
+        packet::strip(&mut input, file)
+    };
+    let done = match done {
+        Ok(done) => done,
+        Err(source) if is_only_begun(&source) => {
+            fs::remove_file(&to).map_err(MergeError::io(&to))?;
+            stripped.refused.push(format!("{}: {source}", from.display()));
+            return Ok(());
+        }
+        Err(source) => return Err(StripError::Packets { path: from.to_owned(), source }),
     };
     stripped.packets += done.packets;
     stripped.payload_bytes += done.payload_bytes;
     let cut_off = done.losses.truncated_bytes > 0 || done.losses.broken_off;
     stripped.unreadable_records += done.losses.malformed_records + u64::from(cut_off);
     Ok(())
+}
+
+/// Whether a file is one that an agent left which was killed before it had written a header.
+fn is_only_begun(error: &PacketFileError) -> bool {
+    match error {
+        PacketFileError::NotAPacketFile { found } => packet::MAGIC.starts_with(found),
+        PacketFileError::Header { .. } => true,
+        _ => false,
+    }
 }
 
 fn file_name(path: &Path) -> String {

@@ -424,7 +424,10 @@ pub fn earlier_runs<M: RunManifest>(path: &Path, problems: &mut Vec<String>) -> 
 ///   "processes": [ { "pid": 4711, "role": "DataNode" } ] }
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a manifest like { \"host\": \"w1\", \"addresses\": [\"10.1.0.11\"], \"packets\": [...] }"
+)]
 pub struct ForeignManifest {
     /// Host name.
     pub host: String,
@@ -445,7 +448,7 @@ pub struct ForeignManifest {
 
 /// A pcap or pcapng file, possibly packed (.zst, .gz, .xz).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a file like { \"file\": \"eth0.pcap\", \"interface\": \"eth0\" }")]
 pub struct ForeignPackets {
     /// File, in the manifest's folder.
     pub file: String,
@@ -455,7 +458,7 @@ pub struct ForeignPackets {
 
 /// A listing of sockets and owners.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a listing like { \"file\": \"ss.txt\", \"format\": \"ss\" }")]
 pub struct ForeignSockets {
     /// File, in the manifest's folder.
     pub file: String,
@@ -478,7 +481,7 @@ pub enum SocketListing {
 
 /// A process and its role.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a process like { \"pid\": 4711, \"role\": \"DataNode\" }")]
 pub struct ForeignProcess {
     /// Process id.
     pub pid: u32,

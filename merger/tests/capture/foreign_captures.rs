@@ -415,6 +415,19 @@ fn tcplife_names_the_owners_of_short_connections() {
 fn a_wrong_manifest_is_refused_with_its_path_and_reason() {
     for (text, reason) in [
         ("{", "EOF"),
+        ("7", "expected a manifest like {"),
+        (
+            r#"{"host": "w1", "addresses": ["10.0.0.1"], "packets": ["x.pcap"]}"#,
+            r#"string "x.pcap", expected a file like { "file": "eth0.pcap", "interface": "eth0" }"#,
+        ),
+        (
+            r#"{"host": "w1", "addresses": ["10.0.0.1"], "packets": [], "sockets": ["ss.txt"]}"#,
+            r#"expected a listing like { "file": "ss.txt", "format": "ss" }"#,
+        ),
+        (
+            r#"{"host": "w1", "addresses": ["10.0.0.1"], "packets": [], "processes": [4711]}"#,
+            r#"expected a process like { "pid": 4711, "role": "DataNode" }"#,
+        ),
         (r#"{"host": "w1", "addresses": ["10.0.0.1"], "packets": [], "colour": 1}"#, "colour"),
         (r#"{"host": "w1", "addresses": ["ten"], "packets": []}"#, "\"ten\" is no IP address"),
         (r#"{"host": "w1", "addresses": [], "packets": []}"#, "addresses"),

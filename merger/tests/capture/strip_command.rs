@@ -43,6 +43,27 @@ fn capture(folder: &Path) {
     fs::write(folder.join("job/job_1.jhist"), "history").unwrap();
 }
 
+#[test]
+fn a_packet_file_that_was_never_begun_is_refused_and_the_others_are_stripped() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("capture"), folder.path().join("stripped"));
+    capture(&from);
+    // What agents leave that are killed before they have written a header.
+    fs::write(from.join("w1/packets-lo.hpk"), "").unwrap();
+    fs::write(from.join("m1/packets-lo.hpk"), "HADPKT1\n\0").unwrap();
+    fs::write(from.join("m1/packets-eth1.hpk.zst"), zstd::encode_all(&b"HAD"[..], 3).unwrap()).unwrap();
+    let output = strip(&from, &to);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let stripped: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let refused = stripped["refused"].to_string();
+    for name in ["w1/packets-lo.hpk", "m1/packets-lo.hpk", "m1/packets-eth1.hpk.zst"] {
+        assert!(refused.contains(name) && !to.join(name).exists(), "{name}: {refused}");
+    }
+    assert_eq!(stripped["refused"].as_array().unwrap().len(), 3, "{refused}");
+    assert!(to.join("w1/packets-eth0.hpk.zst").is_file() && to.join("m1/packets-eth0.hpk").is_file());
+    assert!(to.join("job/job_1.jhist").is_file() && stripped["packets"].as_u64() > Some(5), "{stripped}");
+}
+
 fn all_bytes(folder: &Path) -> Vec<u8> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
