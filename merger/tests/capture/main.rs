@@ -5,6 +5,7 @@ mod bad_input;
 mod check_command;
 mod check_figures;
 mod clock_alignment;
+mod damaged_steps;
 mod digest_command;
 mod foreign_captures;
 mod framing_hadoop_1;
@@ -23,6 +24,7 @@ mod memory;
 mod owners;
 mod steps;
 mod strip_command;
+mod uplinks;
 mod window;
 #[path = "../world/mod.rs"]
 mod world;
