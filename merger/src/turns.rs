@@ -76,6 +76,8 @@ impl Spent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
     use trace::ids::MessageId;
 
     const MS: u64 = 1_000_000;
@@ -138,5 +140,66 @@ mod tests {
         // Threads that nobody told are not one thread.
         let untold = vec![step(StepKind::Consume, 0, (0, 9), (9, 0, 0)), step(StepKind::Produce, 0, (0, 9), (0, 0, 9))];
         assert_eq!(works(untold), [9, 0]);
+    }
+
+    /// Steps with times and counts below `limit`, which need not fit together.
+    fn any_step(limit: u64) -> impl Strategy<Value = StepRow> {
+        let kind = prop_oneof![
+            Just(StepKind::Consume),
+            Just(StepKind::Produce),
+            Just(StepKind::Receive),
+            Just(StepKind::Send),
+            Just(StepKind::Fetch)
+        ];
+        (kind, 0..3u64, (0..limit, 0..limit), (0..limit, 0..limit, 0..limit)).prop_map(
+            move |(kind, thread, (a, b), spent)| {
+                let ns = step(kind, thread, (0, 0), (0, 0, 0));
+                let (work_ns, read_wait_ns, write_wait_ns) = spent;
+                StepRow { begin_ns: a.min(b), end_ns: a.max(b), work_ns, read_wait_ns, write_wait_ns, ..ns }
+            },
+        )
+    }
+
+    /// What `step` has in common with what others spent on something, pair by pair.
+    fn in_common(step: &StepRow, others: &[StepRow], kind: StepKind, spent: impl Fn(&StepRow) -> u64) -> f64 {
+        let of_thread =
+            |other: &&StepRow| other.kind == kind && (other.process, other.thread) == (step.process, step.thread);
+        let of_pair = |other: &StepRow| {
+            let took = other.end_ns - other.begin_ns;
+            let common = other.end_ns.min(step.end_ns).saturating_sub(other.begin_ns.max(step.begin_ns));
+            if took == 0 { 0.0 } else { spent(other).min(took) as f64 * common as f64 / took as f64 }
+        };
+        others.iter().filter(of_thread).map(of_pair).sum()
+    }
+
+    proptest! {
+        #[test]
+        fn each_step_loses_what_it_has_in_common_with_the_others(before in vec(any_step(1 << 30), 0..30)) {
+            let mut steps = before.clone();
+            leave_out_other_waits(&mut steps);
+            let is_read_or_write = |step: &&StepRow| matches!(step.kind, StepKind::Consume | StepKind::Produce);
+            for (was, is) in before.iter().zip(&steps).filter(|(was, _)| was.thread != 0 && is_read_or_write(was)) {
+                let waits = |step: &StepRow| step.write_wait_ns;
+                // What is left of the reads' work, which writes do not do once more.
+                let reading = |step: &StepRow| step.read_wait_ns.saturating_add(step.work_ns);
+                let common = match was.kind {
+                    StepKind::Consume => in_common(was, &before, StepKind::Produce, waits),
+                    _ => in_common(was, &steps, StepKind::Consume, reading),
+                };
+                let (left, expected) = (is.work_ns as f64, (was.work_ns as f64 - common).max(0.0));
+                prop_assert!((left - expected).abs() <= 2.0, "{left} of {expected}: {was:?}");
+            }
+        }
+
+        /// Of damaged records.
+        #[test]
+        fn whatever_steps_say_their_work_gets_less_and_nothing_else_changes(before in vec(any_step(u64::MAX), 0..30)) {
+            let mut steps = before.clone();
+            leave_out_other_waits(&mut steps);
+            for (was, is) in before.iter().zip(&steps) {
+                prop_assert!(is.work_ns <= was.work_ns);
+                prop_assert_eq!(&StepRow { work_ns: was.work_ns, ..is.clone() }, was);
+            }
+        }
     }
 }
