@@ -35,6 +35,7 @@ impl SimTime {
 
     /// This time plus `ps` picoseconds, at most [`SimTime::MAX`].
     #[must_use]
+    #[inline]
     pub const fn plus_ps(self, ps: u64) -> Self {
         Self(self.0.saturating_add(ps))
     }
@@ -51,6 +52,7 @@ impl SimTime {
 
     /// Picoseconds from `earlier` to this time; 0 if `earlier` is later.
     #[must_use]
+    #[inline]
     pub const fn since_ps(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }

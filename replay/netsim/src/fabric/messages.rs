@@ -86,6 +86,7 @@ impl Messages {
     }
 
     /// Puts `message` at the end of `queue`. Returns whether the queue was empty.
+    #[inline]
     pub fn hand_over(&mut self, now: SimTime, message: &Message, queue: usize) -> bool {
         let packets = packets_of(message.bytes, self.mtu);
         let number = &mut self.numbers[message.source.0 as usize];
@@ -125,6 +126,7 @@ impl Messages {
     }
 
     /// The key of the next packet of `queue`; `None` if nothing waits there.
+    #[inline]
     pub fn next_key(&self, queue: usize) -> Option<u64> {
         let first = self.queues[queue].first;
         (first != MessageId::NONE).then(|| {
@@ -244,5 +246,6 @@ pub(super) const NUMBER: u64 = (1 << 40) - 1;
 
 /// How many packets of at most `mtu` bytes of payload a message of `bytes` is cut into.
 pub(super) fn packets_of(bytes: u64, mtu: u64) -> u64 {
-    bytes.div_ceil(mtu).max(1)
+    // Dividing takes long.
+    if bytes <= mtu { 1 } else { bytes.div_ceil(mtu) }
 }

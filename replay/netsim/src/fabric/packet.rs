@@ -79,6 +79,7 @@ impl LinkTime {
 
     /// When cycle `number` begins, in picoseconds.
     #[must_use]
+    #[inline]
     pub fn cycle_ps(&self, number: u64) -> u64 {
         let Some(bps) = self.rate.bps() else { return 0 };
         // Mostly 64 bits are enough, and dividing by them is quicker.
@@ -88,6 +89,13 @@ impl LinkTime {
         }
         let ps = u128::from(number) * u128::from(self.flit) * 8_000_000_000_000 / u128::from(bps);
         u64::try_from(ps).unwrap_or(u64::MAX)
+    }
+
+    /// What a cycle takes in picoseconds, if that is a whole number.
+    #[must_use]
+    pub fn whole_cycle_ps(&self) -> Option<u64> {
+        let flit = u64::from(self.flit).checked_mul(8_000_000_000_000)?;
+        self.rate.bps().filter(|bps| flit.is_multiple_of(*bps)).map(|bps| flit / bps)
     }
 
     /// When the first cycle begins that begins later than `now`.
@@ -110,6 +118,7 @@ impl LinkTime {
 
     /// The bytes that a packet of `bytes` bytes, headers included, takes on a link.
     #[must_use]
+    #[inline]
     pub fn on_wire(&self, bytes: u64) -> u64 {
         let flit = u64::from(self.flit.max(1));
         if self.whole_flits { bytes.div_ceil(flit) * flit } else { bytes }

@@ -19,6 +19,7 @@ where
     usize: From<I>,
 {
     /// Puts in `thing`. Returns its number.
+    #[inline]
     pub fn insert(&mut self, thing: T) -> I {
         match self.free.pop() {
             Some(id) => {
@@ -30,16 +31,19 @@ where
     }
 
     /// The thing with number `id`.
+    #[inline]
     pub fn get(&self, id: I) -> &T {
         &self.things[id]
     }
 
     /// The thing with number `id`, to be changed.
+    #[inline]
     pub fn get_mut(&mut self, id: I) -> &mut T {
         &mut self.things[id]
     }
 
     /// Takes out the thing with number `id`.
+    #[inline]
     pub fn remove(&mut self, id: I) -> T {
         self.free.push(id);
         self.things[id]

@@ -165,7 +165,29 @@ impl<E: Copy> EventQueue<E> {
     }
 
     /// Takes out the next event if it is not later than `until`.
+    #[inline]
     pub fn pop_until(&mut self, until: SimTime) -> Option<(SimTime, E)> {
+        match self.run.last() {
+            // Mostly nothing is late.
+            Some(Entry { key, event }) if self.late.is_empty() => {
+                let (time, event) = (key.time(), *event);
+                if time > until {
+                    return None;
+                }
+                self.run.pop();
+                self.popped += 1;
+                if self.run.is_empty() {
+                    self.settle();
+                }
+                Some((time, event))
+            }
+            _ => self.pop_of_all(until),
+        }
+    }
+
+    /// The same where something is late, or nothing lies in the slot that is being worked off.
+    #[inline(never)]
+    fn pop_of_all(&mut self, until: SimTime) -> Option<(SimTime, E)> {
         if self.next_time()? > until {
             return None;
         }

@@ -45,20 +45,48 @@ impl TryFrom<Written> for Histogram {
     }
 }
 
+/// A number that several histograms count.
+#[derive(Clone, Copy)]
+pub(super) struct Sample {
+    value: u64,
+    square: u128,
+    bucket: usize,
+}
+
+impl Sample {
+    #[inline]
+    pub fn new(value: u64) -> Self {
+        Self { value, square: u128::from(value) * u128::from(value), bucket: bucket_of(value) }
+    }
+}
+
 impl Histogram {
     /// Counts a number.
     #[inline]
     pub fn record(&mut self, value: u64) {
+        self.take(&Sample::new(value));
+    }
+
+    /// The same of one that others count, too.
+    #[inline]
+    pub(super) fn take(&mut self, sample: &Sample) {
+        let Sample { value, square, bucket } = *sample;
         self.min = if self.count == 0 { value } else { self.min.min(value) };
         self.max = self.max.max(value);
         self.count += 1;
         self.sum += u128::from(value);
-        self.squares = self.squares.saturating_add(u128::from(value) * u128::from(value));
-        let bucket = bucket_of(value);
-        if bucket >= self.buckets.len() {
-            self.buckets.resize(bucket + 1, 0);
+        self.squares = self.squares.saturating_add(square);
+        match self.buckets.get_mut(bucket) {
+            Some(count) => *count += 1,
+            None => self.grow(bucket),
         }
-        self.buckets[bucket] += 1;
+    }
+
+    /// Counts the first number of a bucket above all that there were.
+    #[cold]
+    fn grow(&mut self, bucket: usize) {
+        self.buckets.resize(bucket + 1, 0);
+        self.buckets[bucket] = 1;
     }
 
     /// Counts all numbers of another one.
@@ -149,6 +177,7 @@ impl Histogram {
     }
 }
 
+#[inline]
 fn bucket_of(value: u64) -> usize {
     if value < 2 * HALF as u64 {
         return usize::try_from(value).unwrap_or(0);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Histogram;
 use crate::fabric::packet::ServiceLevel;
 use crate::network::Token;
-use crate::traffic::level_of;
+use crate::traffic::LevelShares;
 
 /// What packets of one service level do in the measurement; loads are bytes on the hosts' links.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,9 @@ pub(super) struct Levels {
     seed: u64,
     /// Each level with the upper end of its share.
     shares: Vec<(ServiceLevel, f64)>,
+    drawn: LevelShares,
+    /// By share: the place of its level in `counts`.
+    places: Vec<usize>,
     counts: Vec<LevelCount>,
 }
 
@@ -39,7 +42,9 @@ impl Levels {
         let count = |(level, _): &(ServiceLevel, f64)| LevelCount { level: level.0, ..LevelCount::default() };
         let mut counts: Vec<LevelCount> = shares.iter().map(count).collect();
         counts.sort_unstable_by_key(|count| count.level);
-        Self { seed, shares: shares.to_vec(), counts }
+        let place = |(level, _): &(ServiceLevel, f64)| counts.iter().position(|count| count.level == level.0);
+        let places = shares.iter().map(|share| place(share).unwrap_or(0)).collect();
+        Self { seed, shares: shares.to_vec(), drawn: LevelShares::new(shares), places, counts }
     }
 
     /// The same with nothing counted.
@@ -48,11 +53,10 @@ impl Levels {
     }
 
     /// What was counted of the level of message `token`.
+    #[inline]
     pub fn of(&mut self, token: Token) -> &mut LevelCount {
         let (host, count) = (u32::try_from(token.0 >> 40).unwrap_or(u32::MAX), token.0 & ((1 << 40) - 1));
-        let level = level_of(&self.shares, self.seed, host, count);
-        let place = self.counts.iter().position(|count| count.level == level.0).unwrap_or(0);
-        &mut self.counts[place]
+        &mut self.counts[self.places[self.drawn.place(self.seed, host, count)]]
     }
 
     /// Adds what others have counted of the same levels.

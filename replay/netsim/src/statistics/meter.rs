@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 use strength_reduce::StrengthReducedU64;
 
+use super::histogram::Sample;
 use super::levels::Levels;
 use super::{Histogram, LevelCount, Losses, Series};
 use crate::fabric::packet::{Loss, LostPacket, Message, Observer, PacketRecord};
@@ -136,6 +137,10 @@ pub struct Meter {
     plan: Plan,
     /// Picoseconds of the measurement.
     length: StrengthReducedU64,
+    /// The part of the measurement that was looked for last: from when, until when, and its number.
+    batch: (u64, u64, usize),
+    /// Bytes of the packet that was delivered last, and what they take on a link.
+    wire: (u32, u64),
     /// Messages of several packets that are under way, by token.
     open: HashMap<u64, Open>,
     batches: Vec<Batch>,
@@ -184,6 +189,8 @@ impl Meter {
         Self {
             plan: plan.clone(),
             length: StrengthReducedU64::new((plan.until_ps - plan.from_ps).max(1)),
+            batch: (0, 0, 0),
+            wire: (0, plan.link.on_wire(0)),
             open: HashMap::new(),
             batches: vec![Batch::default(); usize::try_from(BATCHES).unwrap_or(1)],
             records: keep.then(Vec::new),
@@ -242,6 +249,7 @@ impl Meter {
     }
 
     /// What is counted of the service level of `token`, if that is wanted.
+    #[inline]
     fn level_of(&mut self, token: Token) -> Option<&mut LevelCount> {
         Some(self.extras.as_mut()?.levels.as_mut()?.of(token))
     }
@@ -302,21 +310,39 @@ impl Meter {
     pub fn measure(&mut self, from: SimTime, until: SimTime) {
         (self.plan.from_ps, self.plan.until_ps) = (from.0, until.0);
         self.length = StrengthReducedU64::new(until.since_ps(from).max(1));
+        self.batch = (0, 0, 0);
     }
 
     /// Whether what is handed over at `at` counts.
+    #[inline]
     const fn counts(&self, at: SimTime) -> bool {
         at.0 >= self.plan.from_ps && at.0 < self.plan.until_ps
     }
 
     /// The part of the measurement in which `at` lies.
+    #[inline]
     fn batch(&mut self, at: SimTime) -> Option<&mut Batch> {
+        // Mostly it is the same as before.
+        if at.0 < self.batch.0 || at.0 >= self.batch.1 {
+            self.find_batch(at)?;
+        }
+        self.batches.get_mut(self.batch.2)
+    }
+
+    /// Looks for the part of the measurement in which `at` lies.
+    fn find_batch(&mut self, at: SimTime) -> Option<()> {
         if !self.counts(at) {
             return None;
         }
         // A day in picoseconds, and no run is longer, leaves room for the factor.
         let index = (at.0 - self.plan.from_ps).saturating_mul(BATCHES) / self.length;
-        self.batches.get_mut(usize::try_from(index).unwrap_or(usize::MAX))
+        let length = u128::from(self.plan.until_ps - self.plan.from_ps);
+        let begin = |index: u64| {
+            let begin = (u128::from(index) * length).div_ceil(u128::from(BATCHES)) + u128::from(self.plan.from_ps);
+            u64::try_from(begin).unwrap_or(u64::MAX)
+        };
+        self.batch = (begin(index), begin(index + 1), usize::try_from(index).unwrap_or(usize::MAX));
+        Some(())
     }
 
     /// A message is handed over at `now`.
@@ -438,6 +464,7 @@ impl Meter {
     }
 
     /// A packet of a message is through, or lost: whether the message is complete now.
+    #[inline]
     fn completes(&mut self, token: Token, lost: bool) -> bool {
         if self.plan.packets == 1 && self.open.is_empty() {
             return !lost;
@@ -481,19 +508,21 @@ impl Meter {
     }
 
     /// Counts a packet that was delivered and takes `wire` bytes on a link, by its service level.
-    fn count_level(&mut self, packet: &PacketRecord, wire: u64) {
+    #[inline]
+    fn count_level(&mut self, packet: &PacketRecord, wire: u64, latency: &Sample, network: &Sample) {
         let (arrived, counts) = (self.counts(packet.arrived), self.counts(packet.handed_over));
         let Some(level) = self.level_of(packet.token) else { return };
         if arrived {
             level.accepted_bytes += wire;
         }
         if counts {
-            level.packet.record(packet.arrived.since_ps(packet.handed_over));
-            level.network.record(packet.arrived.since_ps(packet.left));
+            level.packet.take(latency);
+            level.network.take(network);
         }
     }
 
     /// How much of the time from `from` to `until` lies within the measurement.
+    #[inline]
     fn within(&self, from: SimTime, until: SimTime) -> u128 {
         let (from, until) = (from.0.max(self.plan.from_ps), until.0.min(self.plan.until_ps));
         u128::from(until.saturating_sub(from))
@@ -534,7 +563,10 @@ impl Observer for Meter {
             records.push(*packet);
         }
         self.last_end = self.last_end.max(packet.arrived);
-        let wire = self.plan.link.on_wire(u64::from(packet.bytes));
+        if packet.bytes != self.wire.0 {
+            self.wire = (packet.bytes, self.plan.link.on_wire(packet.bytes.into()));
+        }
+        let wire = self.wire.1;
         if let Some(extras) = &mut self.extras {
             extras.series().for_each(|series| series.accepted(packet, wire));
             if let Some(pairs) = &mut extras.pairs {
@@ -546,21 +578,22 @@ impl Observer for Meter {
         if let Some(batch) = self.batch(packet.arrived) {
             batch.accepted += wire;
         }
-        self.count_level(packet, wire);
+        let latency = packet.arrived.since_ps(packet.handed_over);
+        let [of_packet, of_network] = [latency, packet.arrived.since_ps(packet.left)].map(Sample::new);
+        self.count_level(packet, wire, &of_packet, &of_network);
         self.waiting += self.within(packet.handed_over, packet.left);
         self.travelling += self.within(packet.left, packet.arrived);
-        let latency = packet.arrived.since_ps(packet.handed_over);
         let complete = self.completes(packet.token, false);
         if let Some(batch) = self.batch(packet.handed_over) {
             batch.delivered += 1;
             batch.delivered_at += u128::from(packet.handed_over.0);
             batch.latency += u128::from(latency);
             self.ended += 1;
-            self.packet.record(latency);
-            self.network.record(packet.arrived.since_ps(packet.left));
+            self.packet.take(&of_packet);
+            self.network.take(&of_network);
             self.hops.record(u64::from(packet.switches));
             if complete {
-                self.message.record(latency);
+                self.message.take(&of_packet);
             }
         }
     }

@@ -71,6 +71,7 @@ pub struct Topology {
 impl Topology {
     /// How many nodes are hosts: those numbered below.
     #[must_use]
+    #[inline]
     pub const fn hosts(&self) -> u32 {
         self.hosts
     }
@@ -89,6 +90,7 @@ impl Topology {
 
     /// The node of the workload's host `index`; idle hosts follow behind the workload's.
     #[must_use]
+    #[inline]
     pub fn host_node(&self, index: u32) -> NodeId {
         self.host_nodes[index as usize]
     }
@@ -116,12 +118,14 @@ impl Topology {
 
     /// One link.
     #[must_use]
+    #[inline]
     pub fn link(&self, link: LinkId) -> &Link {
         &self.links[link.0 as usize]
     }
 
     /// The links that begin at `node`, in order of their ids: its ports, from 0 on.
     #[must_use]
+    #[inline]
     pub fn out(&self, node: NodeId) -> &[LinkId] {
         self.out.row(node.0 as usize)
     }
@@ -152,6 +156,7 @@ impl Topology {
 
     /// Whether a node is a host.
     #[must_use]
+    #[inline]
     pub const fn is_host(&self, node: NodeId) -> bool {
         node.0 < self.hosts
     }

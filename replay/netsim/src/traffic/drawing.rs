@@ -31,6 +31,9 @@ pub struct Drawing {
     pub(super) plan: Plan,
     pub(super) seed: u64,
     gaps: Gaps,
+    /// A cycle, if it is a whole number of picoseconds: dividing takes long.
+    whole_cycle_ps: Option<u64>,
+    levels: LevelShares,
     pub(super) destinations: Destinations,
 }
 
@@ -45,7 +48,14 @@ impl Drawing {
     /// Messages of `plan`, drawn with `seed`.
     #[must_use]
     pub fn new(plan: &Plan, destinations: Destinations, seed: u64) -> Self {
-        Self { plan: plan.clone(), seed, gaps: Gaps::new(plan, seed), destinations }
+        Self {
+            gaps: Gaps::new(plan, seed),
+            whole_cycle_ps: plan.link.whole_cycle_ps(),
+            levels: LevelShares::new(&plan.levels),
+            plan: plan.clone(),
+            seed,
+            destinations,
+        }
     }
 
     /// The same messages, measured by `plan`.
@@ -60,7 +70,10 @@ impl Drawing {
         }
         source.moment = self.gaps.next(host, source.count, source.moment);
         let at = match self.plan.arrivals {
-            Arrivals::Bernoulli => self.plan.link.cycle_ps(source.moment),
+            Arrivals::Bernoulli => match self.whole_cycle_ps {
+                Some(cycle_ps) => source.moment.saturating_mul(cycle_ps),
+                None => self.plan.link.cycle_ps(source.moment),
+            },
             Arrivals::Exponential | Arrivals::Fixed => source.moment,
         };
         (at < self.plan.end_ps).then_some(SimTime(at))
@@ -116,21 +129,49 @@ impl Drawing {
     }
 
     pub(super) fn level(&self, host: u32, count: u64) -> ServiceLevel {
-        level_of(&self.plan.levels, self.seed, host, count)
+        self.levels.level(self.levels.place(self.seed, host, count))
     }
 }
 
-/// The service level of message `count` of `host`, of several with the upper ends of their shares.
-pub(crate) fn level_of(shares: &[(ServiceLevel, f64)], seed: u64, host: u32, count: u64) -> ServiceLevel {
-    match shares {
-        [(level, _)] => *level,
-        levels => {
-            let drawn = unit(draw(seed, Drawn::Level, host, count));
-            let found = levels.iter().find(|(_, upper)| drawn < *upper).or(levels.last());
-            found.map_or_else(ServiceLevel::default, |(level, _)| *level)
+/// Service levels, each of a share of the messages.
+#[derive(Clone, Debug)]
+pub(crate) struct LevelShares {
+    levels: Vec<ServiceLevel>,
+    /// Below which number of 53 bits a message has each of them.
+    bounds: Vec<u64>,
+}
+
+impl LevelShares {
+    /// Of levels with the upper ends of their shares.
+    pub fn new(shares: &[(ServiceLevel, f64)]) -> Self {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 2^53, or little more")]
+        let bound = |upper: f64| (upper * NUMBERS).ceil() as u64;
+        Self {
+            levels: shares.iter().map(|(level, _)| *level).collect(),
+            bounds: shares.iter().map(|(_, upper)| bound(*upper)).collect(),
         }
     }
+
+    /// Which of them message `count` of `host` has; 0 without any.
+    #[inline]
+    pub fn place(&self, seed: u64, host: u32, count: u64) -> usize {
+        if self.bounds.len() < 2 {
+            return 0;
+        }
+        // What `unit` takes of the bits.
+        let drawn = draw(seed, Drawn::Level, host, count) >> 11;
+        self.bounds.iter().position(|bound| drawn < *bound).unwrap_or(self.bounds.len() - 1)
+    }
+
+    /// The level at `place`; the default one without any.
+    #[inline]
+    pub fn level(&self, place: usize) -> ServiceLevel {
+        self.levels.get(place).copied().unwrap_or_default()
+    }
 }
+
+/// How many numbers `unit` draws.
+const NUMBERS: f64 = 9_007_199_254_740_992.0;
 
 /// A message; its token is its source x 2^40 + its number there, as the keys of packets.
 pub(super) fn message(

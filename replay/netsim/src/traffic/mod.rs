@@ -34,7 +34,7 @@ pub(crate) use background::is_background;
 pub use burst_sources::BurstSources;
 pub use bursts::{Burst, BurstPlan};
 pub use config::{Arrivals, Flows, Length, Neighbour, Pattern, React, ShareOf, TrafficConfig, TrafficError, Wrap};
-pub(crate) use drawing::level_of;
+pub(crate) use drawing::LevelShares;
 pub use drawing::{Drawing, Source};
 pub use drive::{Progress, Raw, drive};
 pub use logged::HopLogKeys;
