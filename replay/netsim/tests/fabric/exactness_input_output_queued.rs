@@ -1,17 +1,35 @@
 //! `input-output-queued` beside the slow model, packet by packet, and mistakes that the comparison finds.
 
-use crate::exactness::input_output_queued::input_output_queued_networks;
+use crate::exactness::input_output_queued::{input_output_queued_networks, one_flit_networks};
 use crate::exactness::{Case, difference, drive, networks_config, run};
 use crate::flit_model::input_output_queued::{Mistake, play};
 use crate::flit_model::separable::AllocatorMistake;
 use crate::flit_model::traffic::{Seen, When};
 use netsim::fabric::input_output_queued::{InputOutputQueued, InputOutputQueuedConfig};
+use netsim::fabric::packet::PacketFabric;
+use netsim::network::Simulation;
+use netsim::time::SimTime;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseResult, TestRng, TestRunner};
 
 fn fabric(case: &Case<InputOutputQueuedConfig>) -> InputOutputQueued<Seen> {
     InputOutputQueued::new(&case.config, &case.hosts, Seen::default()).unwrap()
+}
+
+/// Everything arrives, and both models say the same of it.
+fn all_arrive_as_the_slow_model_says(case: &Case<InputOutputQueuedConfig>) -> TestCaseResult {
+    let topology = case.config.topology.build(&case.hosts).unwrap();
+    let slow = play(&case.config, &topology, &case.traffic, None);
+    prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
+    let fast = drive(&mut fabric(case), &case.traffic);
+    if let Some(difference) = difference(&fast, &slow, &topology) {
+        return Err(TestCaseError::fail(difference));
+    }
+    if case.traffic.iter().all(|sending| matches!(sending.when, When::At(_))) {
+        prop_assert_eq!(run(&mut fabric(case), &case.traffic).packets, slow.packets);
+    }
+    Ok(())
 }
 
 proptest! {
@@ -19,16 +37,19 @@ proptest! {
 
     #[test]
     fn every_packet_leaves_and_arrives_when_the_slow_model_says(case in input_output_queued_networks()) {
-        let topology = case.config.topology.build(&case.hosts).unwrap();
-        let slow = play(&case.config, &topology, &case.traffic, None);
-        prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
-        let fast = drive(&mut fabric(&case), &case.traffic);
-        if let Some(difference) = difference(&fast, &slow, &topology) {
-            return Err(TestCaseError::fail(difference));
-        }
-        if case.traffic.iter().all(|sending| matches!(sending.when, When::At(_))) {
-            prop_assert_eq!(run(&mut fabric(&case), &case.traffic).packets, slow.packets);
-        }
+        all_arrive_as_the_slow_model_says(&case)?;
+    }
+
+    #[test]
+    fn every_packet_of_one_flit_leaves_and_arrives_when_the_slow_model_says(case in one_flit_networks()) {
+        all_arrive_as_the_slow_model_says(&case)?;
+        // Where something is counted at each queue, packets move as they do where they have several flits.
+        let mut counting = fabric(&case);
+        prop_assert!(counting.count_occupancy());
+        let (mut by_bits, seen) = (fabric(&case), drive(&mut counting, &case.traffic));
+        prop_assert_eq!(drive(&mut by_bits, &case.traffic), seen);
+        prop_assert_eq!(by_bits.figures(), counting.figures());
+        prop_assert_eq!(by_bits.lane_bytes(SimTime::MAX), counting.lane_bytes(SimTime::MAX));
     }
 }
 

@@ -55,6 +55,11 @@ pub(in crate::fabric) trait ClockedNetwork {
     /// `message` is handed over to `host` at `now`, and counts from `cycle` on; none before it is open.
     fn hand_over(&mut self, now: SimTime, message: &Message, host: NodeId, cycle: u64);
 
+    /// The first cycle that does not begin before `time`.
+    fn cycle_from(&mut self, time: SimTime) -> u64 {
+        Cycle::from(time, self.parts().clock).0
+    }
+
     /// As [`PacketFabric::lane_bytes`].
     fn bytes_of_lanes(&self) -> Vec<u64>;
 
@@ -126,8 +131,7 @@ impl<N: ClockedNetwork> Simulation for N {
 
 impl<O: Observer, N: ClockedNetwork<Observer = O>> PacketFabric<O> for N {
     fn send(&mut self, now: SimTime, message: &Message) {
-        let Parts { topology, clock, .. } = self.parts();
-        let (host, cycle) = (topology.host_node(message.source.0), Cycle::from(now, clock).0);
+        let (host, cycle) = (self.parts().topology.host_node(message.source.0), self.cycle_from(now));
         if self.open_cycle().is_some_and(|open| cycle > open) {
             self.work();
         }

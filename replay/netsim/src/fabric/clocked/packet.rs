@@ -1,7 +1,7 @@
 //! Packets that clocked switches pass on.
 
 use crate::fabric::cycle::Cycle;
-use crate::fabric::ids::MessageId;
+use crate::fabric::ids::{MessageId, PacketId};
 use crate::fabric::messages::{Cut, NUMBER, Open, key};
 use crate::fabric::packet::{LinkTime, PacketRecord};
 use crate::topology::NodeId;
@@ -10,6 +10,8 @@ use crate::topology::NodeId;
 #[derive(Clone, Copy)]
 pub(in crate::fabric) struct Packet {
     pub message: MessageId,
+    /// The packet behind it, where queues are lists.
+    pub next: PacketId,
     pub destination: NodeId,
     pub flits: u32,
     pub bytes: u32,
@@ -25,6 +27,7 @@ impl Packet {
     pub fn new(cut: Cut, message: &Open, destination: NodeId, flits: u32, left: u64) -> Self {
         Self {
             message: cut.message,
+            next: PacketId::NONE,
             destination,
             flits,
             bytes: cut.bytes,

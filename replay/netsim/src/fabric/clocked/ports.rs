@@ -41,32 +41,39 @@ impl Ports {
         Self { inputs, outputs, input_of, output_of, position }
     }
 
+    #[inline]
     pub fn inputs(&self) -> &[LinkId] {
         self.inputs.items()
     }
 
+    #[inline]
     pub fn outputs(&self) -> &[LinkId] {
         self.outputs.items()
     }
 
     /// The first input of a switch, and how many it has.
+    #[inline]
     pub fn inputs_of(&self, switch: u32) -> (u32, u32) {
         (self.inputs.begin(switch as usize), count(self.inputs.row(switch as usize).len()))
     }
 
     /// The first output of a switch, and how many it has.
+    #[inline]
     pub fn outputs_of(&self, switch: u32) -> (u32, u32) {
         (self.outputs.begin(switch as usize), count(self.outputs.row(switch as usize).len()))
     }
 
+    #[inline]
     pub fn input_of(&self, link: LinkId) -> u32 {
         self.input_of[link]
     }
 
+    #[inline]
     pub fn output_of(&self, link: LinkId) -> u32 {
         self.output_of[link]
     }
 
+    #[inline]
     pub fn position(&self, link: LinkId) -> u32 {
         self.position[link]
     }

@@ -9,11 +9,12 @@ use crate::fabric::packet::Observer;
 use crate::kernel::random::{below, draw};
 use crate::routing::{Choice, Hop, RoutingConfig};
 use crate::topology::{LinkId, NodeId};
+use strength_reduce::StrengthReducedU32;
 
 /// Where a packet may go on: links, a class of their VCs, and whether it enters a ring that keeps a bubble.
-struct Ways<'a> {
-    links: &'a [LinkId],
-    class: u8,
+pub(super) struct Ways<'a> {
+    pub links: &'a [LinkId],
+    pub class: u8,
     enters_ring: bool,
 }
 
@@ -31,7 +32,7 @@ struct Here {
 impl<O: Observer> InputOutputQueued<O> {
     /// A packet has become the first in a VC of an input that nothing moves out of.
     pub(super) fn asks(&mut self, input_vc: u32) {
-        let switch = self.inputs[(input_vc / self.vcs) as usize].at.0 - self.topology.hosts();
+        let switch = self.inputs[(input_vc / self.by_vcs) as usize].at.0 - self.topology.hosts();
         let asking = &mut self.asking[switch as usize];
         if asking.is_empty() {
             self.working.push(switch);
@@ -76,7 +77,15 @@ impl<O: Observer> InputOutputQueued<O> {
     }
 
     /// Where the packet goes on that is first in a VC of `link`.
-    fn ways<'a>(&'a self, node: NodeId, link: LinkId, vc: u32, packet: &Packet, one: &'a mut [LinkId; 1]) -> Ways<'a> {
+    #[inline]
+    pub(super) fn ways<'a>(
+        &'a self,
+        node: NodeId,
+        link: LinkId,
+        vc: u32,
+        packet: &Packet,
+        one: &'a mut [LinkId; 1],
+    ) -> Ways<'a> {
         if self.by_packet {
             let class = u8::try_from(vc / self.vcs_of_class).unwrap_or(0);
             let hop = Hop { at: node, input_link: link, class, to: packet.destination, key: packet.key };
@@ -102,9 +111,10 @@ impl<O: Observer> InputOutputQueued<O> {
     fn ask(&self, here: &Here, input_vc: u32, found: &mut Vec<Found>, asked: &mut Vec<Asked>) {
         let Some(id) = self.input_vcs[input_vc as usize].waiting.front() else { return };
         let packet = self.packets.get(*id);
-        let InputPort { link, at, from_host, .. } = self.inputs[(input_vc / self.vcs) as usize];
+        let (input, vc) = StrengthReducedU32::div_rem(input_vc, self.by_vcs);
+        let InputPort { link, at, from_host, .. } = self.inputs[input as usize];
         let mut one = [link];
-        let ways = self.ways(at, link, input_vc % self.vcs, packet, &mut one);
+        let ways = self.ways(at, link, vc, packet, &mut one);
         found.clear();
         for link in ways.links {
             let output = self.ports.output_of(*link);
@@ -196,17 +206,17 @@ impl<O: Observer> InputOutputQueued<O> {
         let fill = &mut self.fills[output_vc as usize];
         fill.moves_until = moved;
         fill.flits += flits;
+        let (output, vc) = StrengthReducedU32::div_rem(output_vc, self.by_vcs);
         self.output_vcs[output_vc as usize].queue.push_back(Queued { packet: id, flits, ready_at, needs });
-        let (output, vc) = (output_vc / self.vcs, output_vc % self.vcs);
         self.outputs[output as usize].waiting |= 1 << vc;
         self.try_output(output, ready_at.max(self.outputs[output as usize].free_from()), now);
 
         // The credits of its flits go back as they move.
-        let InputPort { link, sender_vc, told_after, .. } = self.inputs[(input_vc / self.vcs) as usize];
+        let (input, input_lane) = StrengthReducedU32::div_rem(input_vc, self.by_vcs);
+        let InputPort { link, sender_vc, told_after, .. } = self.inputs[input as usize];
         if let Some(occupancy) = &mut self.occupancy {
-            occupancy.leaves(usize::from(link) * self.vcs as usize + (input_vc % self.vcs) as usize, now, moved);
+            occupancy.leaves(usize::from(link) * self.vcs as usize + input_lane as usize, now, moved);
         }
-        let credits = Event::Credits { output_vc: sender_vc + input_vc % self.vcs, flits };
-        self.calendar.put(now + u64::from(told_after), credits);
+        self.credits_go_back(sender_vc + input_lane, flits, now + u64::from(told_after));
     }
 }

@@ -80,7 +80,7 @@ impl<O: Observer> InputOutputQueued<O> {
         }
         let next = &mut self.outputs[output as usize];
         (next.since, next.flits, next.vc) = (now, queued.flits, u8::try_from(vc).unwrap_or(0));
-        next.turn = u8::try_from((vc + 1) % self.vcs).unwrap_or(0);
+        next.turn = u8::try_from(if vc + 1 < self.vcs { vc + 1 } else { 0 }).unwrap_or(0);
         if empty {
             next.waiting &= !(1 << vc);
         }
@@ -112,13 +112,7 @@ impl<O: Observer> InputOutputQueued<O> {
             }
             return;
         };
-        let Some(cut) = self.messages.cut(host.0 as usize) else { return };
-        let message = self.messages.get(cut.message);
-        let destination = self.topology.host_node(message.destination.0);
-        let packet: PacketId = self.packets.insert(Packet::new(cut, message, destination, flits, now));
-        if let Some(log) = &mut self.log {
-            log.begins(self.packets.get(packet).key, Cycle(now).begins(&self.clock));
-        }
+        let Some(packet) = self.next_packet(host, flits, now) else { return };
         self.output_vcs[first + vc].take_credits(now, flits);
         let state = &mut self.outputs[output as usize];
         (state.since, state.flits) = (now, flits);
@@ -129,13 +123,39 @@ impl<O: Observer> InputOutputQueued<O> {
         }
     }
 
+    /// The next packet of a host, of `flits` flits, begins to leave in the cycle `now`.
+    pub(super) fn next_packet(&mut self, host: NodeId, flits: u32, now: u64) -> Option<PacketId> {
+        let cut = self.messages.cut(host.0 as usize)?;
+        let message = self.messages.get(cut.message);
+        let destination = self.topology.host_node(message.destination.0);
+        let packet = Packet::new(cut, message, destination, flits, now);
+        if let Some(log) = &mut self.log {
+            log.begins(packet.key, Cycle(now).begins(&self.clock));
+        }
+        Some(self.packets.insert(packet))
+    }
+
+    /// Credits of a VC of an output come back from the cycle `from` on, one a cycle.
+    #[inline]
+    pub(super) fn credits_go_back(&mut self, output_vc: u32, flits: u32, from: u64) {
+        self.calendar.put(from, Event::Credits { output_vc, flits });
+    }
+
     /// A packet begins to cross a VC of a link.
-    fn begins_to_cross(&mut self, (link, vc): (LinkId, u32), to_host: bool, packet: PacketId, flits: u32, now: u64) {
+    #[inline]
+    pub(super) fn begins_to_cross(
+        &mut self,
+        (link, vc): (LinkId, u32),
+        to_host: bool,
+        packet: PacketId,
+        flits: u32,
+        now: u64,
+    ) {
         self.moved += u64::from(flits);
         let lane = usize::from(link) * self.vcs as usize + vc as usize;
         self.lane_bytes[lane] += u64::from(flits) * self.config.flit.get();
         let bytes = self.packets.get(packet).bytes;
-        self.meters[link].crossed(Cycle(now).begins(&self.clock), bytes.into(), self.config.interval.ps());
+        self.meters[link].crossed(self.begins, bytes.into(), self.config.interval.ps());
         let first = now + 1 + u64::from(self.delays[link]);
         if let Some(log) = &mut self.log {
             let clock = &self.clock;

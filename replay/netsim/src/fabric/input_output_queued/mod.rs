@@ -5,9 +5,11 @@
 //! each other in every cycle: here it is enough to know when its first one does. In each cycle first what arrives is seen; then switches at which
 //! packets ask grant VCs of outputs (`crossbar`), then outputs and hosts that have something to send look whether they may (`links`).
 
+mod by_bits;
 mod config;
 mod crossbar;
 mod links;
+mod one_flit;
 mod state;
 
 pub use config::{InputOutputQueuedConfig, Requests, RouterLatencies};
@@ -19,6 +21,7 @@ use super::clocked::network::{ClockedNetwork, Parts};
 use super::clocked::packet::Packet;
 use super::clocked::ports::Ports;
 use super::clocked::{check_ahead, clock, delays};
+use super::cycle::Cycle;
 use super::figures::LinkMeter;
 use super::hop_log::HopLog;
 use super::ids::PacketId;
@@ -30,8 +33,10 @@ use crate::network::Delivery;
 use crate::routing::Routes;
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
+use one_flit::OneFlit;
 use state::{Asked, Event, Fill, Found, InputPort, InputVc, Output, OutputVc};
 use std::collections::BTreeMap;
+use strength_reduce::StrengthReducedU32;
 use typed_index_collections::TiVec;
 
 /// A network of input-output-queued routers.
@@ -49,6 +54,8 @@ pub struct InputOutputQueued<O> {
     /// Cycles that a link takes, beside that in which a flit is sent.
     delays: TiVec<LinkId, u32>,
     vcs: u32,
+    /// The same, to divide by.
+    by_vcs: StrengthReducedU32,
     vcs_of_class: u32,
     /// By input, then VC.
     input_vcs: Vec<InputVc>,
@@ -68,13 +75,21 @@ pub struct InputOutputQueued<O> {
     packets: Slab<PacketId, Packet>,
     messages: Messages,
     calendar: Calendar<Event>,
-    /// Hosts that have something to send from a cycle on.
+    /// Hosts that have something to send from a cycle on: of one cycle, which mostly are all, and of others.
+    woken: (u64, Vec<u32>),
     wakes: BTreeMap<u64, Vec<u32>>,
-    /// The first cycle that has not been worked off.
+    /// The first cycle that has not been worked off, and when it begins, while it is open.
     now: u64,
+    begins: SimTime,
+    /// A time, and the first cycle that does not begin before it: what was asked last.
+    cycle_from: (SimTime, u64),
     /// Whether its arrivals have been seen.
     open: bool,
     matcher: Matcher,
+    /// What routers know of queues and links, if all packets have one flit: nothing of that is elsewhere then.
+    one_flit: Option<Box<OneFlit>>,
+    /// Whether a message was handed over.
+    has_begun: bool,
     /// What is used within one cycle of one switch.
     asked: Vec<Asked>,
     found: Vec<Found>,
@@ -141,6 +156,7 @@ impl<O: Observer> InputOutputQueued<O> {
             routes,
             clock,
             vcs: config.vcs.into(),
+            by_vcs: StrengthReducedU32::new(config.vcs.into()),
             input_vcs: vec![InputVc::default(); inputs * vcs],
             output_vcs: vec![OutputVc::new(config.buffer); outputs * vcs],
             fills: vec![Fill::default(); outputs * vcs],
@@ -154,10 +170,15 @@ impl<O: Observer> InputOutputQueued<O> {
             packets: Slab::default(),
             messages: Messages::new(topology.hosts(), hosts, config.mtu, config.headers),
             calendar: Calendar::new(ahead),
+            woken: (0, Vec::new()),
             wakes: BTreeMap::new(),
             now: 0,
+            begins: SimTime::ZERO,
+            cycle_from: (SimTime::ZERO, 0),
             open: false,
             matcher: Matcher::default(),
+            one_flit: None,
+            has_begun: false,
             asked: Vec::new(),
             found: Vec::new(),
             requests: Vec::new(),
@@ -184,6 +205,9 @@ impl<O: Observer> InputOutputQueued<O> {
     /// Has `host` try to send from the present cycle on.
     fn wake_host(&mut self, host: u32) {
         let output = self.ports.output_of(self.topology.uplink(NodeId(host)));
+        if let Some(one) = &mut self.one_flit {
+            return one.list_host(output);
+        }
         let free = self.outputs[output as usize].free_from();
         self.try_output(output, free.max(self.now), self.now);
     }
@@ -195,6 +219,55 @@ impl<O: Observer> InputOutputQueued<O> {
         self.observer.delivered(&record);
         if let Some(token) = self.messages.arrived(packet.message) {
             deliveries.push(Delivery { token, at: record.arrived });
+        }
+    }
+
+    /// What happens in the cycle that begins.
+    fn see(&mut self, events: &[Event], deliveries: &mut Vec<Delivery>) {
+        let now = self.now;
+        for event in events {
+            match *event {
+                Event::Arrives { input_vc, packet } => {
+                    let state = &mut self.input_vcs[input_vc as usize];
+                    state.waiting.push_back(packet);
+                    if state.waiting.len() == 1 {
+                        if state.moves_until <= now {
+                            self.asks(input_vc);
+                        } else {
+                            let moved = state.moves_until;
+                            self.calendar.put(moved, Event::Moved { input_vc });
+                        }
+                    }
+                }
+                Event::Delivered { packet } => self.deliver(packet, now, deliveries),
+                Event::Credits { output_vc, flits } => {
+                    self.output_vcs[output_vc as usize].credits_return(now, flits);
+                    let output = output_vc / self.by_vcs;
+                    let state = &self.outputs[output as usize];
+                    // What comes later to wait looks by itself.
+                    if state.waiting != 0 || state.from_host {
+                        self.try_output(output, state.free_from().max(now), now);
+                    }
+                }
+                Event::Moved { input_vc } => self.asks(input_vc),
+                Event::Try { output } => self.trying.push(output),
+            }
+        }
+    }
+
+    /// The same where all packets have one flit.
+    fn see_by_bits(&mut self, one: &mut OneFlit, events: &[Event], deliveries: &mut Vec<Delivery>) {
+        for event in events {
+            match *event {
+                Event::Arrives { input_vc, packet } => {
+                    if let Some(before) = one.arrives(input_vc, packet) {
+                        self.packets.get_mut(before).next = packet;
+                    }
+                }
+                Event::Delivered { packet } => self.deliver(packet, self.now, deliveries),
+                Event::Credits { output_vc, .. } => one.credit_returns(output_vc, output_vc / self.by_vcs),
+                Event::Moved { .. } | Event::Try { .. } => {}
+            }
         }
     }
 }
@@ -222,11 +295,13 @@ impl<O: Observer> ClockedNetwork for InputOutputQueued<O> {
     }
 
     fn next_cycle(&self) -> Option<u64> {
-        if self.open || !self.working.is_empty() {
+        let works = !self.working.is_empty() || self.one_flit.as_ref().is_some_and(|one| one.has_work());
+        if self.open || works {
             return Some(self.now);
         }
-        let woken = self.wakes.keys().next().copied();
-        [woken, self.calendar.next(self.now)].into_iter().flatten().min()
+        let woken = (!self.woken.1.is_empty()).then_some(self.woken.0);
+        let later = self.wakes.keys().next().copied();
+        [woken, later, self.calendar.next(self.now)].into_iter().flatten().min()
     }
 
     fn arrive(&mut self, until: u64, deliveries: &mut Vec<Delivery>) -> Option<u64> {
@@ -234,37 +309,20 @@ impl<O: Observer> ClockedNetwork for InputOutputQueued<O> {
         if std::mem::replace(&mut self.open, true) {
             return Some(now);
         }
-        self.now = now;
+        (self.now, self.begins) = (now, Cycle(now).begins(&self.clock));
         let events = self.calendar.take(now);
-        for event in &events {
-            match *event {
-                Event::Arrives { input_vc, packet } => {
-                    let state = &mut self.input_vcs[input_vc as usize];
-                    state.waiting.push_back(packet);
-                    if state.waiting.len() == 1 {
-                        if state.moves_until <= now {
-                            self.asks(input_vc);
-                        } else {
-                            let moved = state.moves_until;
-                            self.calendar.put(moved, Event::Moved { input_vc });
-                        }
-                    }
-                }
-                Event::Delivered { packet } => self.deliver(packet, now, deliveries),
-                Event::Credits { output_vc, flits } => {
-                    self.output_vcs[output_vc as usize].credits_return(now, flits);
-                    let output = output_vc / self.vcs;
-                    let state = &self.outputs[output as usize];
-                    // What comes later to wait looks by itself.
-                    if state.waiting != 0 || state.from_host {
-                        self.try_output(output, state.free_from().max(now), now);
-                    }
-                }
-                Event::Moved { input_vc } => self.asks(input_vc),
-                Event::Try { output } => self.trying.push(output),
-            }
+        if let Some(mut one) = self.one_flit.take() {
+            self.see_by_bits(&mut one, &events, deliveries);
+            self.one_flit = Some(one);
+        } else {
+            self.see(&events, deliveries);
         }
         self.calendar.keep(now, events);
+        if self.woken.0 == now && !self.woken.1.is_empty() {
+            let mut hosts = std::mem::take(&mut self.woken.1);
+            hosts.drain(..).for_each(|host| self.wake_host(host));
+            self.woken.1 = hosts;
+        }
         if let Some(hosts) = self.wakes.remove(&now) {
             hosts.into_iter().for_each(|host| self.wake_host(host));
         }
@@ -276,6 +334,11 @@ impl<O: Observer> ClockedNetwork for InputOutputQueued<O> {
             return;
         }
         let now = self.now;
+        if self.one_flit.is_some() {
+            self.work_by_bits(now);
+            self.now += 1;
+            return;
+        }
         let mut working = std::mem::take(&mut self.working);
         working.retain(|switch| self.switch_works(*switch, now));
         self.working = working;
@@ -290,12 +353,30 @@ impl<O: Observer> ClockedNetwork for InputOutputQueued<O> {
     }
 
     fn hand_over(&mut self, now: SimTime, message: &Message, host: NodeId, cycle: u64) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.begin_by_bits();
+        }
         self.messages.hand_over(now, message, host.0 as usize);
         if self.open {
             self.wake_host(host.0);
-        } else {
-            self.wakes.entry(cycle.max(self.now)).or_default().push(host.0);
+            return;
         }
+        let cycle = cycle.max(self.now);
+        if self.woken.1.is_empty() {
+            self.woken.0 = cycle;
+        }
+        if self.woken.0 == cycle {
+            self.woken.1.push(host.0);
+        } else {
+            self.wakes.entry(cycle).or_default().push(host.0);
+        }
+    }
+
+    fn cycle_from(&mut self, time: SimTime) -> u64 {
+        if time != self.cycle_from.0 {
+            self.cycle_from = (time, Cycle::from(time, &self.clock).0);
+        }
+        self.cycle_from.1
     }
 
     fn lose_heads(&mut self) -> bool {

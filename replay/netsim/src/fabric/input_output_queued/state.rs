@@ -64,6 +64,7 @@ impl OutputVc {
     }
 
     /// The credits that have come by `now`.
+    #[inline]
     pub fn credits(&self, now: u64) -> u32 {
         let (from, all) = self.returning;
         let came = (now + 1).saturating_sub(from).min(u64::from(all));
@@ -72,12 +73,14 @@ impl OutputVc {
     }
 
     /// From `now` on so many credits come, one a cycle; all that were to come before have.
+    #[inline]
     pub const fn credits_return(&mut self, now: u64, flits: u32) {
         self.credits += self.returning.1;
         self.returning = (now, flits);
     }
 
     /// A packet begins to leave.
+    #[inline]
     pub const fn take_credits(&mut self, now: u64, flits: u32) {
         if self.credits >= flits {
             self.credits -= flits;
@@ -92,6 +95,7 @@ impl OutputVc {
     }
 
     /// The cycle in which there are `needs` credits, if that is known by `now` and later.
+    #[inline]
     pub fn has_credits_at(&self, needs: u32, now: u64) -> Option<u64> {
         let (from, all) = self.returning;
         let missing = needs.checked_sub(self.credits).filter(|missing| *missing > 0 && *missing <= all)?;
@@ -130,6 +134,7 @@ impl Output {
     }
 
     /// The cycle from which the link is free.
+    #[inline]
     pub const fn free_from(&self) -> u64 {
         self.since + self.flits as u64
     }

@@ -15,7 +15,19 @@ const MAX_HOSTS: usize = 9;
 
 /// Networks on which packets, queues, requests and allocators differ.
 pub fn input_output_queued_networks() -> impl Strategy<Value = Case<InputOutputQueuedConfig>> {
-    let sizes = (1..9u32, prop_oneof![2 => Just(64u64), 1 => 1..100u64], 0..20u32, 0..20u32);
+    networks_of((1..9u32).boxed())
+}
+
+/// Networks whose packets have one flit and ask for one VC, in a drawn order.
+pub fn one_flit_networks() -> impl Strategy<Value = Case<InputOutputQueuedConfig>> {
+    networks_of(Just(1).boxed()).prop_map(|mut case| {
+        (case.config.requests, case.config.allocator, case.config.latency.crossbar) = (Requests::One, None, 0);
+        case
+    })
+}
+
+fn networks_of(flits: BoxedStrategy<u32>) -> impl Strategy<Value = Case<InputOutputQueuedConfig>> {
+    let sizes = (flits, prop_oneof![2 => Just(64u64), 1 => 1..100u64], 0..20u32, 0..20u32);
     let base = (link().prop_flat_map(topology), sizes, 1..5u8);
     let latency = (prop_oneof![2 => Just(0u32), 1 => 1..4u32], prop_oneof![2 => Just(0u32), 1 => 1..4u32]);
     let allocator = prop_oneof![2 => Just(None), 1 => allocator().prop_map(Some)];
