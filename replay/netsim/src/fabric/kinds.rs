@@ -256,6 +256,10 @@ macro_rules! fabric_kinds {
                 match self { $( Self::$Kind(network) => network.lose_blocked_heads(), )+ }
             }
 
+            fn expect_whole_cycles(&mut self) {
+                match self { $( Self::$Kind(network) => network.expect_whole_cycles(), )+ }
+            }
+
             fn count_occupancy(&mut self) -> bool {
                 match self { $( Self::$Kind(network) => network.count_occupancy(), )+ }
             }

@@ -258,6 +258,10 @@ pub trait PacketFabric<O: Observer>: Simulation {
         false
     }
 
+    /// Is promised that messages are handed over only when a cycle of the hosts' links begins, and that nothing else is asked of it that it
+    /// would have to begin with: it may make use of that, and gives the same. It must be empty.
+    fn expect_whole_cycles(&mut self) {}
+
     /// Counts from now on how long so many packets lie in each queue. Returns whether the fabric can do that; it must be empty.
     fn count_occupancy(&mut self) -> bool {
         false

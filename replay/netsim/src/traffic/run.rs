@@ -185,6 +185,9 @@ pub fn run_on(
                       input-output-queued or spinnaker";
         return Err(TrafficError::key("log", reason.to_owned()).into());
     }
+    if options.engine != EngineKind::Events && traffic.asks_for_room_alone() && sending.is_in_cycles() {
+        fabric.expect_whole_cycles();
+    }
     *fabric.observer() = traffic.meter(&plan, config, seed, options)?;
     let mut sources = Sources::new(&sending, plan.hosts);
     let background = traffic.background(link, &plan, seed)?;
@@ -320,6 +323,14 @@ impl TrafficConfig {
             ("log", self.log.is_some()),
         ];
         keys.into_iter().find(|(_, given)| *given).map(|(key, _)| key)
+    }
+
+    /// Whether nothing is asked of the fabric but what waits at its hosts and how full it is, and nobody hands over because of what happens
+    /// there.
+    fn asks_for_room_alone(&self) -> bool {
+        let reacts = self.react.is_some() || self.bursts.is_some() || self.is_ping_pong();
+        let more = self.blocked_head == Some(BlockedHead::Extract) || self.occupancy || self.log.is_some();
+        !reacts && !more && self.background.is_none()
     }
 
     /// Refuses what only a fabric makes possible that tells what waits at its hosts, and how full it is.

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::burst_sources::BurstSources;
 use super::bursts::Burst;
-use super::config::{Flows, React};
+use super::config::{Arrivals, Flows, React};
 use super::drawing::{Drawing, Source, message};
 use super::ping_pong_sources::PingPongSources;
 use super::table::TimedMessage;
@@ -381,6 +381,11 @@ impl HostMessages for HostSources<'_> {
 }
 
 impl Sending {
+    /// Whether messages are handed over only when a cycle of the hosts' links begins.
+    pub(super) fn is_in_cycles(&self) -> bool {
+        matches!(self, Self::Drawn(drawing) if drawing.plan.arrivals == Arrivals::Bernoulli && drawing.plan.ping_pong.is_none())
+    }
+
     /// The longest message of a table, in bytes.
     #[must_use]
     pub fn longest(&self) -> Option<u64> {

@@ -19,6 +19,7 @@ mod exactness;
 mod exactness_counting;
 mod exactness_credit;
 mod exactness_credit_windows;
+mod exactness_cycles;
 mod exactness_faults;
 mod exactness_input_output_queued;
 mod exactness_input_queued;

@@ -93,6 +93,45 @@ fn engines_and_threads_do_not_show_in_what_is_measured() {
     }
 }
 
+/// Flits whose time is 1 ns on all links.
+const WHOLE_CYCLES: &str = r#"
+    kind = "credit"
+    mtu = "252B"
+    headers = "4B"
+    vls = 2
+    credits = 6
+    switch_delay = "1ns"
+    [topology]
+    shape = "k-ary-n-tree"
+    k = 4
+    n = 3
+    host_link = { rate = "512Gbps", delay = "0ns" }
+    uplink = { rate = "512Gbps", delay = "2ns" }
+"#;
+
+#[test]
+fn cycles_do_not_show_in_what_is_measured() {
+    for routing in ["routing = \"adaptive\"", "routing = \"ecmp\""] {
+        let fabric = format!("{routing}\n{WHOLE_CYCLES}");
+        for traffic in [
+            "load = 0.5\nflits = 1\narrivals = \"bernoulli\"\nlevels = { 0 = 0.5, 1 = 0.5 }",
+            "load = 1.0\nflits = 4\narrivals = \"bernoulli\"\noffered_hops = true",
+            "load = 0.6\nsize = \"900B\"\narrivals = \"bernoulli\"\nflows = \"message\"",
+            "load = 0.6\nsize = \"40B\"",
+            "load = 0.9\nflits = 2\narrivals = \"bernoulli\"\ninjection_queue = 2",
+            "load = 0.9\nflits = 2\narrivals = \"bernoulli\"\nnetwork_limit = 0.1",
+            "load = 0.3\nflits = 2\narrivals = \"bernoulli\"\nbackground = { pattern = \"uniform\", load = 0.1, flits = 1 }",
+        ] {
+            let traffic = format!(
+                "pattern = \"uniform\"\n{traffic}\nwarm_up = \"0.5us\"\nmeasurement = \"1us\"\ndrain = \"1us\""
+            );
+            let events = outcome(&traffic, &fabric, EngineKind::Events, 1);
+            let auto = outcome(&traffic, &fabric, EngineKind::Auto, 1);
+            assert!(events == auto, "{routing}, {traffic}:\n{}", first_differences(&events, &auto));
+        }
+    }
+}
+
 fn first_differences(a: &str, b: &str) -> String {
     let lines = a.lines().zip(b.lines()).enumerate();
     let differ = lines.filter(|(_, (a, b))| a != b).take(8);

@@ -60,6 +60,11 @@ impl Tables {
         self.high_vls | self.low_vls
     }
 
+    /// Whether each VL has one turn after the other, as by default.
+    pub const fn are_plain(&self) -> bool {
+        self.plain
+    }
+
     /// How a link begins: both tables at their first entry, with its whole weight.
     pub fn start(&self) -> Turns {
         let first = |table: &[(u8, u8)]| Turn { entry: 0, left: table.first().map_or(0, |(_, weight)| *weight) };

@@ -2,7 +2,7 @@
 
 use super::ahead::AHEAD;
 use super::lane_asks::LaneBits;
-use super::lanes::Lanes;
+use super::most_room::{most_room, remainder};
 use super::strategies::Strategies;
 use super::{Credit, Event};
 use crate::count::count;
@@ -99,10 +99,10 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     }
 
     /// Behind which of a switch's queues its heads begin to choose at `now`, and how many queues it has.
-    fn turn_of_choice(&self, at: NodeId, now: SimTime) -> (u32, u32) {
+    pub(super) fn turn_of_choice(&self, at: NodeId, now: SimTime) -> (u32, u32) {
         // A switch has as many links that end as links that begin.
         let queues = count(self.topology.out(at).len()) * self.vls;
-        let start = draw(self.seed, u64::from(at.0), (1 << 63) + now.0) % u64::from(queues);
+        let start = remainder(draw(self.seed, u64::from(at.0), (1 << 63) + now.0), queues.into());
         (u32::try_from(start).unwrap_or(0), queues)
     }
 
@@ -113,39 +113,13 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let packet = self.packets.get(self.lanes.ends[queue].buffer.first);
         let next = self.routes.next(at, self.link_numbers.global(input_link), packet.destination);
         let vl = u32::from(packet.base) + u32::from(next.class);
-        let room = |link: &LinkId, lanes: &mut Lanes<S::Buffers>| {
-            lanes.unclaimed(self.number.lane(self.link_numbers.output(*link), vl), now)
-        };
         let link = match next.links {
             [] => return,
             [only] => *only,
             links => {
-                // Those with the most so far, a bit each: the first 64, which are all as a rule.
-                let (mut most, mut several, mut bits) = (i64::MIN, 0u64, 0u64);
-                for (place, link) in links.iter().enumerate() {
-                    let free = room(link, &mut self.lanes);
-                    if free < most {
-                        continue;
-                    }
-                    if free > most {
-                        (most, several, bits) = (free, 0, 0);
-                    }
-                    several += 1;
-                    bits |= if place < 64 { 1 << place } else { 0 };
-                }
-                let mut position = if several > 1 { draw(self.seed, u64::from(at.0), packet.key) % several } else { 0 };
-                if links.len() <= 64 {
-                    (0..position).for_each(|_| bits &= bits - 1);
-                    links[bits.trailing_zeros() as usize]
-                } else {
-                    let among = |link: &&LinkId| {
-                        let most = room(link, &mut self.lanes) == most;
-                        let taken = most && position == 0;
-                        position -= u64::from(most && !taken);
-                        taken
-                    };
-                    links.iter().find(among).copied().unwrap_or(links[0])
-                }
+                let room =
+                    |link: LinkId| self.lanes.unclaimed(self.number.lane(self.link_numbers.output(link), vl), now);
+                links[most_room(links, room, || draw(self.seed, u64::from(at.0), packet.key))]
             }
         };
         let link = self.link_numbers.output(link);

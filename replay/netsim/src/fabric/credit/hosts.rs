@@ -13,6 +13,7 @@ use crate::topology::{LinkId, NodeId};
 
 impl<O: Observer, S: Strategies> Credit<O, S> {
     /// How many credits the packet must find that host `node` sends next on VL `vl`.
+    #[inline]
     pub(super) fn host_need(&self, node: u32, vl: u32) -> u32 {
         let next = self.messages.peek(self.number.queue(NodeId(node), vl));
         next.map_or(u32::MAX, |(bytes, _)| self.sizes.of(bytes).1.into())
@@ -42,12 +43,24 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     ) -> Option<(u16, u16, SimTime)> {
         let node = self.links[link].inputs;
         let queue = self.number.queue(NodeId(node), vl);
-        let cut = self.messages.cut(queue)?;
-        self.dequeued(queue, cut.bytes);
+        let (id, flits, credits) = self.cut_packet(queue, vl, now)?;
         if self.messages.is_empty(queue) {
             self.links[link].asking &= !(1 << vl);
             self.lanes.ends[self.number.lane(link, vl)].sender.mask = 0;
         }
+        let (_, ended) = self.start(id, link, vl + class, now);
+        let state = &self.links[link];
+        if state.asking != 0 && !state.parallel {
+            self.wake(link, state.free_at);
+        }
+        Some((flits, credits, ended))
+    }
+
+    /// Takes the first packet out of a host's queue, that of VL `vl`, which it leaves at `now`. Returns its flits and credits with it.
+    #[inline]
+    pub(super) fn cut_packet(&mut self, queue: usize, vl: u32, now: SimTime) -> Option<(PacketId, u16, u16)> {
+        let cut = self.messages.cut(queue)?;
+        self.dequeued(queue, cut.bytes);
         let message = self.messages.get(cut.message);
         let (flits, credits) = self.sizes.of(cut.bytes);
         let packet = Packet {
@@ -69,13 +82,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if let Some(log) = &mut self.log {
             log.begins(packet.key, now);
         }
-        let id = self.packets.insert(packet);
-        let (_, ended) = self.start(id, link, vl + class, now);
-        let state = &self.links[link];
-        if state.asking != 0 && !state.parallel {
-            self.wake(link, state.free_at);
-        }
-        Some((flits, credits, ended))
+        Some((self.packets.insert(packet), flits, credits))
     }
 
     /// The first packet on the lowest VL of a host is lost, as none finds room; the host's link is busy for a flit's time with that.

@@ -36,6 +36,11 @@ pub trait Contest {
 pub trait InputArbiter {
     /// Takes one of the heads, if there is any.
     fn take(&self, contest: &mut impl Contest) -> Option<Contender>;
+
+    /// Whether it always takes the first one.
+    fn takes_the_first(&self) -> bool {
+        false
+    }
 }
 
 /// The head whose `key` is least.
@@ -59,6 +64,10 @@ impl InputArbiter for RoundRobin {
     #[inline(always)]
     fn take(&self, contest: &mut impl Contest) -> Option<Contender> {
         contest.next()
+    }
+
+    fn takes_the_first(&self) -> bool {
+        true
     }
 }
 
@@ -142,5 +151,9 @@ impl InputArbiter for InputArbitration {
     #[inline(always)]
     fn take(&self, contest: &mut impl Contest) -> Option<Contender> {
         if *self == Self::RoundRobin { RoundRobin.take(contest) } else { self.compare(contest) }
+    }
+
+    fn takes_the_first(&self) -> bool {
+        *self == Self::RoundRobin
     }
 }

@@ -64,6 +64,18 @@ impl Numbering {
         ((node.0 << self.shift) | vl) as usize
     }
 
+    /// The bit of `vl` of the link at place `slot` of a switch, among those of its queues.
+    #[inline]
+    pub const fn bit(self, slot: u32, vl: u32) -> u32 {
+        (slot << self.shift) | vl
+    }
+
+    /// The place of the link and the VL whose bit that is.
+    #[inline]
+    pub const fn of_bit(self, bit: u32) -> (u32, u32) {
+        (bit >> self.shift, bit & ((1 << self.shift) - 1))
+    }
+
     /// The link of `lane`.
     #[inline]
     pub const fn link(self, lane: LaneId) -> LinkId {
@@ -240,6 +252,11 @@ impl<B: BufferPolicy> Lanes<B> {
         self.policy.shared()
     }
 
+    /// Whether each lane has credits for itself, several packets at a time, told at once and counted as credits alone.
+    pub fn are_plain(&self) -> bool {
+        !self.shared() && !self.exclusive() && self.pause == DurationPs::ZERO && !self.counts_flits()
+    }
+
     /// Bytes of the flits that have started on each lane of each link, link by link.
     pub fn bytes(&self) -> Vec<u64> {
         let lanes = self.ends.keys().zip(self.ends.iter().zip(&self.overflows));
@@ -277,11 +294,13 @@ impl<B: BufferPolicy> Lanes<B> {
     }
 
     /// Credits free on `lane` at `now`, less those that others have in mind.
+    #[inline]
     pub fn unclaimed(&mut self, lane: LaneId, now: SimTime) -> i64 {
         i64::from(self.free(lane, now)) - i64::from(self.claimed[lane])
     }
 
     /// A packet that needs `credits` credits has chosen `lane`.
+    #[inline]
     pub fn claim(&mut self, lane: LaneId, credits: u32) {
         self.claimed[lane] += credits;
     }

@@ -93,6 +93,12 @@ impl LinkTiming {
         if number == 0 { DurationPs::ZERO } else { DurationPs(self.time(number, rest).ps() + self.gap.ps()) }
     }
 
+    /// T(1), if that is a whole number of picoseconds, and T(n) is n times as long.
+    pub fn whole_flit(&self) -> Option<DurationPs> {
+        let all = DurationPs(self.one.0.ps().checked_mul(self.largest_flits.into())?);
+        (self.one.1 == 0 && self.largest == (all, 0)).then_some(self.one.0)
+    }
+
     /// T(1), with remainder `rest`.
     #[inline]
     pub const fn first(&self, rest: u64) -> DurationPs {

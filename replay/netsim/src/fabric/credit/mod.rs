@@ -15,8 +15,10 @@ mod buffers;
 mod check;
 mod choice;
 mod choosers;
+mod clocked;
 mod config;
 mod crossing;
+mod cycles;
 mod flit_counts;
 mod hosts;
 mod injection;
@@ -28,6 +30,7 @@ mod lane_grants;
 mod lanes;
 mod link_numbers;
 mod link_timing;
+mod most_room;
 mod packet;
 mod pending;
 mod read_ahead;
@@ -69,6 +72,7 @@ use ahead::{AHEAD, MIN_LANES};
 use arbiter::{Tables, Turns};
 use border::Border;
 use choosers::Choosers;
+use clocked::Clocked;
 use injectors::Injectors;
 use lane_asks::Grants;
 use lanes::{Lanes, Numbering};
@@ -247,6 +251,8 @@ pub struct Credit<O, S: Strategies = Configured> {
     occupancy: Option<Box<Occupancy>>,
     /// The ways of packets, if they are logged.
     log: Option<Box<HopLog>>,
+    /// What it knows of lanes, queues and links, if it runs in cycles: nothing of that is in `lanes`, `links` and `events` then.
+    clocked: Option<Box<Clocked>>,
     /// Events at which a link or a switch looked: how many there are depends on the order within an instant, which is nobody's business.
     looks: u64,
     /// Credits of a VL's buffer, or of all of a link where they share it.
@@ -439,6 +445,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             loses_heads: false,
             occupancy: None,
             log: None,
+            clocked: None,
             looks: 0,
             room: config.shared_buffers.map_or(config.credits, |shared| shared.size),
             link_credits: match config.shared_buffers {
@@ -456,8 +463,17 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         &self.topology
     }
 
+    /// Whether it runs in cycles, as it was told that it can ([`PacketFabric::expect_whole_cycles`]).
+    #[must_use]
+    pub const fn runs_in_cycles(&self) -> bool {
+        self.clocked.is_some()
+    }
+
     /// Works off the arrivals of the next instant, if it is not later than `until`. Returns it.
     fn arrivals(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> Option<SimTime> {
+        if self.clocked.is_some() {
+            return self.arrivals_of_cycle(until, deliveries);
+        }
         let at = match self.open {
             Some(at) => at,
             None => self.events.next_time()?,
@@ -497,6 +513,9 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     /// Makes the choices and arbitrations of the instant whose arrivals have been seen.
     fn decide(&mut self) {
         let Some(at) = self.open.take() else { return };
+        if self.clocked.is_some() {
+            return self.decide_cycle(at);
+        }
         if !self.choosing.is_empty() {
             self.choose_all(at);
         }
@@ -533,8 +552,11 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
 
     /// The most credits that the packets of a VL held at the end of `link`: no more than there are, though a packet that leaves counts whole.
     fn most_held(&self, link: LinkId) -> u32 {
-        let held =
-            self.number.all(link, self.vls).map(|lane| self.lanes.ends[lane].buffer.held_most).max().unwrap_or(0);
+        let of_lane = |lane: LaneId| match &self.clocked {
+            Some(clocked) => clocked.ends[lane].queue.held_most,
+            None => self.lanes.ends[lane].buffer.held_most,
+        };
+        let held = self.number.all(link, self.vls).map(of_lane).max().unwrap_or(0);
         let is_unlimited = self.links[link].parallel && self.links[link].to_host;
         if is_unlimited { held } else { held.min(self.room) }
     }
@@ -583,7 +605,10 @@ impl<O: Observer, S: Strategies> Simulation for Credit<O, S> {
     }
 
     fn next_event(&self) -> Option<SimTime> {
-        self.open.or_else(|| self.events.next_time())
+        self.open.or_else(|| match &self.clocked {
+            Some(clocked) => clocked.next_time(),
+            None => self.events.next_time(),
+        })
     }
 
     fn run_before(&mut self, until: SimTime) {
@@ -608,7 +633,7 @@ impl<O: Observer, S: Strategies> Simulation for Credit<O, S> {
     }
 
     fn events(&self) -> u64 {
-        self.events.processed() - self.looks
+        self.clocked.as_ref().map_or_else(|| self.events.processed() - self.looks, |clocked| clocked.events)
     }
 
     fn figures(&self) -> NetworkFigures {
@@ -639,12 +664,19 @@ impl<O: Observer, S: Strategies> PacketFabric<O> for Credit<O, S> {
         let queue = self.number.queue(node, vl.into());
         self.enqueued(queue, message.bytes);
         if self.messages.hand_over(now, message, queue) {
+            self.open = Some(now);
+            if let Some(clocked) = &mut self.clocked {
+                return clocked.host_asks(link, vl, clocked.cycle(now));
+            }
             let state = &mut self.links[link];
             state.asking |= 1 << vl;
             self.lanes.ends[self.number.lane(link, vl.into())].sender.mask = 1;
             self.look(link);
-            self.open = Some(now);
         }
+    }
+
+    fn expect_whole_cycles(&mut self) {
+        self.begin_cycles();
     }
 
     fn observer(&mut self) -> &mut O {
@@ -712,7 +744,10 @@ impl<O: Observer, S: Strategies> PacketFabric<O> for Credit<O, S> {
     }
 
     fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
-        self.lanes.bytes()
+        match &self.clocked {
+            Some(clocked) => clocked.flits(self.vls).map(|flits| flits * self.flit).collect(),
+            None => self.lanes.bytes(),
+        }
     }
 }
 

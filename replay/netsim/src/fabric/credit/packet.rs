@@ -15,7 +15,8 @@ pub(super) struct Packet {
     pub destination: NodeId,
     pub flits: u16,
     pub credits: u16,
-    /// When its first and last flit arrive (or arrived) at the end of its present link.
+    /// When its first and last flit arrive (or arrived) at the end of its present link. In cycles: the first one alone, as the cycle in which
+    /// it can be the head of its queue.
     pub first: SimTime,
     pub last: SimTime,
     pub left: SimTime,

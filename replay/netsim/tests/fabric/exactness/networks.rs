@@ -1,7 +1,9 @@
 //! Random small networks and what is sent on them.
 
 use super::Case;
-use super::topologies::{BEAT, Network, buffer, duration, grids, lattices, network, trees, without_faults};
+use super::topologies::{
+    BEAT, Network, buffer, duration, grids, lattices, network, network_in_cycles, trees, without_faults,
+};
 use crate::flit_model::traffic::{Sending, When};
 use netsim::fabric::credit::{
     AllocationOrder, Consumption, Credit, CreditConfig, InjectionChoice, InjectionConfig, InjectionDirection,
@@ -14,7 +16,7 @@ use netsim::routing::{
     RoutingError, Ties,
 };
 use netsim::topology::{HostPlace, TopologyConfig};
-use netsim::units::{Buffer, Bytes, DurationPs};
+use netsim::units::{Buffer, Bytes, DurationPs, Rate};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -203,6 +205,53 @@ fn credit_networks_on(networks: impl Strategy<Value = Network>) -> impl Strategy
             Case { config, hosts, traffic }
         },
     )
+}
+
+/// A network that runs in cycles, as all times are whole ones, and what is sent on it; and a cycle in picoseconds.
+pub fn clocked_networks() -> impl Strategy<Value = (Case<CreditConfig>, u64)> {
+    let flits = select(vec![(64, 10_000_000_000), (32, 8_000_000_000), (100, 5_000_000_000), (256, 64_000_000_000)]);
+    let fabric = flits.prop_flat_map(|(flit, bps)| {
+        let cycle_ps = flit * 8_000_000_000_000 / bps;
+        let lanes = (1..6u8, vec(0..6u8, 0..=16));
+        (Just((flit, cycle_ps)), network_in_cycles(Rate::from_bps(bps), cycle_ps), any::<u64>(), lanes)
+    });
+    let flits = prop_oneof![2 => Just(1u64), 2 => 2..9u64];
+    let sizes = (flits, prop_oneof![2 => Just(0), 1 => 0..40u64], prop_oneof![2 => Just(0), 1 => 0..20u64]);
+    let credits = prop_oneof![3 => 0..4u32, 1 => 0..40u32];
+    let delay = prop_oneof![Just(0), 0..5u64];
+    (fabric, sizes, credits, delay, drafts(60)).prop_map(|(fabric, (flits, headers, less), more, delay, drafts)| {
+        let ((flit, cycle_ps), Network { topology, hosts, routing }, seed, (vls, mut sl_to_vl)) = fabric;
+        let is_torus = routing == RoutingConfig::Dor && matches!(topology, TopologyConfig::Torus(_));
+        // Two classes of virtual lanes, of which service levels see one.
+        let (groups, vls) = if is_torus { (vls.div_ceil(2), 2 * vls.div_ceil(2)) } else { (vls, vls) };
+        sl_to_vl.iter_mut().for_each(|vl| *vl %= groups);
+        let headers = headers.min(flit - 1);
+        let mtu = (flits * flit - headers).saturating_sub(less).max(1);
+        let largest = ((mtu + headers).div_ceil(flit) * flit).div_ceil(64);
+        let packets = if routing == RoutingConfig::Bubble { 2 } else { 1 };
+        let mut config = CreditConfig {
+            topology,
+            seed,
+            mtu: Bytes(mtu),
+            headers: Bytes(headers),
+            flit: Bytes(flit),
+            vls,
+            credits: u32::try_from(packets * largest).unwrap() + more,
+            switch_delay: DurationPs(delay * cycle_ps),
+            sl_to_vl,
+            ..CreditConfig::default()
+        };
+        config.routing =
+            accepted(routing, |routing| Credit::new(&CreditConfig { routing, ..config.clone() }, &hosts, ()).is_ok());
+        let mut traffic = sendings(&drafts, hosts.len(), mtu, headers, flit);
+        for sending in &mut traffic {
+            sending.when = match sending.when {
+                When::At(time) => When::At(time / cycle_ps * cycle_ps),
+                When::After(message, think) => When::After(message, think / cycle_ps * cycle_ps),
+            };
+        }
+        (Case { config, hosts, traffic }, cycle_ps)
+    })
 }
 
 /// A network whose packets commit themselves to lanes with room only, and what is sent on it.

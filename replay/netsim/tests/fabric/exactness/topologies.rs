@@ -55,6 +55,18 @@ fn links(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = (LinkConfig, L
     prop_oneof![link(buffer.clone()).prop_map(|link| (link, link)), (link(buffer.clone()), link(buffer.clone())),]
 }
 
+/// Links of one rate whose delays are whole cycles of `cycle_ps`.
+fn links_in_cycles(rate: Rate, cycle_ps: u64) -> BoxedStrategy<(LinkConfig, LinkConfig)> {
+    let cycles = || prop_oneof![2 => Just(0), 3 => 0..4u64, 1 => 0..25u64];
+    let link = move |cycles: u64| LinkConfig {
+        rate,
+        delay: Some(DurationPs(cycles * cycle_ps)),
+        buffer: Buffer::Unlimited,
+        ..LinkConfig::default()
+    };
+    (cycles(), cycles()).prop_map(move |(host, other)| (link(host), link(other))).boxed()
+}
+
 /// Room for packets in front of a link.
 pub fn buffer() -> BoxedStrategy<Buffer> {
     let bytes = (0..4_000u64).prop_map(Buffer::Bytes);
@@ -94,6 +106,10 @@ fn racks(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use
 
 /// Trees of all kinds, with the routings that lead up and down.
 pub fn trees(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use<> {
+    trees_of(links(buffer).boxed())
+}
+
+fn trees_of(links: BoxedStrategy<(LinkConfig, LinkConfig)>) -> impl Strategy<Value = Network> {
     let shape = (0..6u32, 2..4u32, 1..3u32, 1..3u32);
     let routing = select(vec![
         RoutingConfig::Adaptive,
@@ -107,42 +123,34 @@ pub fn trees(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> +
         RoutingConfig::Shortest,
         RoutingConfig::UpDown,
     ]);
-    (links(buffer), shape, any::<bool>(), routing).prop_map(
-        |((host_link, uplink), (shape, k, up, n), by_turns, routing)| {
-            let (nodes, uplinks) = (None, Vec::new());
-            let topology = match shape {
-                0 => TopologyConfig::SingleSwitch(SingleSwitchConfig { nodes: Some(2 * k), host_link }),
-                1 => {
-                    TopologyConfig::KAryNTree(KaryTreeConfig { k, n: n.max(5 - k), nodes, host_link, uplink, uplinks })
-                }
-                2 => TopologyConfig::ThinTree(ThinTreeConfig { k, k_up: up, n: 2, nodes, host_link, uplink, uplinks }),
-                3 => TopologyConfig::MPortNTree(PortTreeConfig { m: 2 * up, n: 2, nodes, host_link, uplink, uplinks }),
-                4 => {
-                    let cables = if n == 1 { Vec::new() } else { vec![1, 2] };
-                    let (m, w) = (vec![k, 2], vec![1, up]);
-                    TopologyConfig::Xgft(XgftConfig { m, w, cables, nodes, host_link, uplink, uplinks })
-                }
-                _ => {
-                    let (leaves, spines, hosts, cables) = (k, up, 2, n);
-                    TopologyConfig::LeafSpine(LeafSpineConfig {
-                        leaves,
-                        spines,
-                        hosts,
-                        cables,
-                        nodes,
-                        host_link,
-                        uplink,
-                    })
-                }
-            };
-            let hosts = on_places(&topology, by_turns);
-            Network { topology, hosts, routing }
-        },
-    )
+    (links, shape, any::<bool>(), routing).prop_map(|((host_link, uplink), (shape, k, up, n), by_turns, routing)| {
+        let (nodes, uplinks) = (None, Vec::new());
+        let topology = match shape {
+            0 => TopologyConfig::SingleSwitch(SingleSwitchConfig { nodes: Some(2 * k), host_link }),
+            1 => TopologyConfig::KAryNTree(KaryTreeConfig { k, n: n.max(5 - k), nodes, host_link, uplink, uplinks }),
+            2 => TopologyConfig::ThinTree(ThinTreeConfig { k, k_up: up, n: 2, nodes, host_link, uplink, uplinks }),
+            3 => TopologyConfig::MPortNTree(PortTreeConfig { m: 2 * up, n: 2, nodes, host_link, uplink, uplinks }),
+            4 => {
+                let cables = if n == 1 { Vec::new() } else { vec![1, 2] };
+                let (m, w) = (vec![k, 2], vec![1, up]);
+                TopologyConfig::Xgft(XgftConfig { m, w, cables, nodes, host_link, uplink, uplinks })
+            }
+            _ => {
+                let (leaves, spines, hosts, cables) = (k, up, 2, n);
+                TopologyConfig::LeafSpine(LeafSpineConfig { leaves, spines, hosts, cables, nodes, host_link, uplink })
+            }
+        };
+        let hosts = on_places(&topology, by_turns);
+        Network { topology, hosts, routing }
+    })
 }
 
 /// Meshes and tori, dimension by dimension, with datelines or bubbles.
 pub fn grids(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use<> {
+    grids_of(links(buffer).boxed())
+}
+
+fn grids_of(links: BoxedStrategy<(LinkConfig, LinkConfig)>) -> impl Strategy<Value = Network> {
     let sizes = [&[2][..], &[3], &[4], &[5], &[6], &[3, 2], &[4, 2], &[3, 3], &[3, 4], &[2, 2, 2], &[3, 2, 2]];
     let size = select(sizes.map(<[u32]>::to_vec).to_vec());
     let routing = select(vec![
@@ -154,7 +162,7 @@ pub fn grids(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> +
         RoutingConfig::UpDown,
         RoutingConfig::Ecmp,
     ]);
-    (links(buffer), size, 1..3u32, proptest::bool::weighted(0.75), any::<bool>(), routing).prop_map(
+    (links, size, 1..3u32, proptest::bool::weighted(0.75), any::<bool>(), routing).prop_map(
         |((host_link, link), size, concentration, wraps, by_turns, routing)| {
             let config = GridConfig { size, concentration, host_link, link, ..GridConfig::default() };
             let topology = if wraps { TopologyConfig::Torus(config) } else { TopologyConfig::Mesh(config) };
@@ -299,4 +307,10 @@ fn kept(text: &str) -> PathBuf {
 /// A network of any kind, with `buffer` in front of its links.
 pub fn network(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use<> {
     prop_oneof![3 => racks(buffer), 3 => trees(buffer), 3 => grids(buffer), 3 => graphs(buffer)]
+}
+
+/// A tree or a grid whose links have one rate and delays of whole cycles.
+pub fn network_in_cycles(rate: Rate, cycle_ps: u64) -> impl Strategy<Value = Network> {
+    let links = links_in_cycles(rate, cycle_ps);
+    prop_oneof![3 => trees_of(links.clone()), 1 => grids_of(links)]
 }
