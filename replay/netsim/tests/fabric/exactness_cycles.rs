@@ -80,6 +80,9 @@ fn mistakes_are_found() {
     }
 }
 
+/// What makes another network of one.
+type Change<'a> = &'a dyn Fn(&mut CreditConfig);
+
 /// A tree with flits of 64 bytes, 1 ns, on links with delays of 2 ns.
 fn tree() -> CreditConfig {
     let link = LinkConfig {
@@ -101,7 +104,7 @@ fn tree() -> CreditConfig {
 
 #[test]
 fn what_takes_no_whole_cycles_or_has_other_rules_runs_by_events() {
-    let is_clocked = |change: &dyn Fn(&mut CreditConfig)| {
+    let is_clocked = |change: Change| {
         let mut config = tree();
         change(&mut config);
         let mut fabric = Credit::new(&config, &[], ()).unwrap();
@@ -116,7 +119,7 @@ fn what_takes_no_whole_cycles_or_has_other_rules_runs_by_events() {
     assert!(is_clocked(&|_| {}));
     assert!(is_clocked(&|config| config.routing = RoutingConfig::Ecmp));
     assert!(is_clocked(&|config| (config.mtu, config.flit_gap) = (Bytes(52), DurationPs(7))), "one flit has no gaps");
-    let others: [(&str, &dyn Fn(&mut CreditConfig)); 16] = [
+    let others: [(&str, Change); 16] = [
         ("long packets", &|config| config.mtu = Bytes(64 * 60)),
         ("gaps between flits", &|config| config.flit_gap = DurationPs::from_ns(1)),
         ("a fraction of a picosecond", &|config| config.flit = Bytes(65)),

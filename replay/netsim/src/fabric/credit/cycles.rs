@@ -190,9 +190,9 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let packet = self.packets.get_mut(id);
         self.traffic[link].crossed(now.at, packet.bytes, self.interval, &mut self.meters, link);
         if clocked.ports[link].to_host {
-            return clocked.to_host(lane, id, (flits, credits), now.cycle);
+            return clocked.starts_to_host(lane, id, (flits, credits), now.cycle);
         }
-        let (comes, before) = clocked.to_switch(lane, id, (flits, credits), now.cycle);
+        let (comes, before) = clocked.starts_to_switch(lane, id, (flits, credits), now.cycle);
         packet.first = SimTime(comes);
         if let Some(before) = before {
             self.packets.get_mut(before).next = id;

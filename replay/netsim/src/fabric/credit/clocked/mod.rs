@@ -404,7 +404,7 @@ impl Clocked {
 
     /// Packet `id`, of so many flits and credits, starts in the cycle `now` on `lane` to a host, which reads it as it arrives.
     #[inline]
-    pub fn to_host(&mut self, lane: LaneId, id: PacketId, (flits, credits): (u16, u16), now: u64) {
+    pub fn starts_to_host(&mut self, lane: LaneId, id: PacketId, (flits, credits): (u16, u16), now: u64) {
         if self.ends[lane].sender.start((flits, credits)) {
             self.overflows[lane] += 1;
         }
@@ -418,7 +418,7 @@ impl Clocked {
     /// Packet `id`, of so many flits and credits, starts in the cycle `now` on `lane` to a switch. Returns the cycle from which it can be the
     /// head of its queue, and the packet in front of it, if there is one.
     #[inline]
-    pub fn to_switch(
+    pub fn starts_to_switch(
         &mut self,
         lane: LaneId,
         id: PacketId,
