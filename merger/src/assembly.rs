@@ -1,34 +1,37 @@
 //! Rows of what was read: hosts, connections, messages.
 
 use std::collections::BTreeSet;
+use std::io;
+use std::ops::Range;
 
-use trace::ids::{ConnectionId, HostId, MessageId, ProcessId};
+use trace::ids::{ConnectionId, HostId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::rows::{ConnectionRow, HostRow, LimitRow, OwnerEvidence};
-use trace::socket::{SocketRecord, TcpCounters};
+use trace::socket::SocketRecord;
 
 use crate::capture::HostCapture;
 use crate::clock::Alignment;
-use crate::compact::Message;
+use crate::compact::{MessageLog, MessageRecord, Messages, ReadMessages, Spans};
 use crate::framing::Draft;
 use crate::history::Histories;
 use crate::inference;
 use crate::join::{AddressBook, Early, Limits, ObservedConnection};
-use crate::joined::{Joined, JvmEvent, Stream, ThreadStart};
+use crate::joined::{Joined, JvmEvent, Stream, ThreadStarts};
 use crate::jvm_events::JvmEvents;
+use crate::kernel::KernelLimits;
 use crate::loss::{Loss, LossKind, Note as _};
 use crate::merged::{Clocks, HostClock, Merged};
 use crate::network::{self, FullTimes, Links};
 use crate::owners::Attribution;
 use crate::packed_stream::PackedStream;
-use crate::pipelines;
+use crate::pipelines::{self, Hops};
 use crate::processes::Processes;
 use crate::roles;
 use crate::spans::{self, Finder};
 use crate::steps;
 use crate::turns;
 use crate::window::Span;
-use crate::words::{Word, Words};
+use crate::words::Words;
 
 /// The rows of hosts: the reference first, then by name; behind them peers of which nothing was captured.
 pub(crate) struct Order {
@@ -51,13 +54,16 @@ impl Order {
 }
 
 /// A connection, read.
+#[derive(Default)]
 pub(crate) struct Read {
     pub protocol: &'static str,
-    pub messages: Vec<Message>,
+    /// Where its messages lie.
+    pub messages: Range<usize>,
     pub directions: [ReadDirection; 2],
 }
 
 /// One direction of it.
+#[derive(Default)]
 pub(crate) struct ReadDirection {
     pub stream: PackedStream,
     pub end: u64,
@@ -69,13 +75,13 @@ pub(crate) struct ReadDirection {
     /// What held its sender up, by packets.
     pub limits: Option<Limits>,
     /// The last counters of its sender's socket, where they are of its whole life.
-    pub kernel_limits: Option<TcpCounters>,
+    pub kernel_limits: Option<KernelLimits>,
 }
 
 impl ReadDirection {
     /// What held it up; `None` where nothing is known, or nothing was sent.
     fn limit_row(&self, connection: ConnectionId, from_client: bool) -> Option<LimitRow> {
-        let ns = |of: fn(&TcpCounters) -> u64| self.kernel_limits.as_ref().map(|last| of(last).saturating_mul(1_000));
+        let ns = |of: fn(&KernelLimits) -> u64| self.kernel_limits.as_ref().map(|last| of(last).saturating_mul(1_000));
         let is_known = self.limits.is_some() || self.kernel_limits.is_some();
         (is_known && self.seen > 0).then(|| LimitRow {
             connection,
@@ -90,14 +96,15 @@ impl ReadDirection {
 }
 
 /// When a message went, nanoseconds since the epoch.
-struct Times {
+pub(crate) struct Times {
     sent: u64,
     sent_end: u64,
     delivered: u64,
 }
 
 impl Times {
-    fn of(draft: &Draft, stream: &Stream, begin: u64) -> Self {
+    /// Of a message of a stream; `begin` is when its connection began.
+    pub fn of(draft: &Draft, stream: &Stream, begin: u64) -> Self {
         let segments = stream.range(draft.offset, draft.bytes);
         // Bytes that the capture lost have the times of what was seen next to them.
         let at = stream.segments.partition_point(|segment| segment.offset < draft.offset);
@@ -110,20 +117,13 @@ impl Times {
     }
 }
 
-/// A message of a connection and of one of its streams; `begin` is when the connection began. It has no number yet.
-pub(crate) fn message(
-    connection: ConnectionId,
-    draft: Draft,
-    (stream, begin): (&Stream, u64),
-    words: &Words,
-) -> Message {
-    let times = Times::of(&draft, stream, begin);
-    Message {
-        message: MessageId(0),
+/// A message of a connection. It has no number yet.
+pub(crate) fn message(connection: ConnectionId, (draft, times): (Draft, Times), words: &mut Words) -> MessageRecord {
+    MessageRecord {
         connection,
         from_client: draft.from_client,
         kind: draft.kind,
-        name: words.of(&draft.name),
+        name: words.number_of(&draft.name),
         call: draft.call,
         offset: draft.offset,
         bytes: draft.bytes,
@@ -132,12 +132,12 @@ pub(crate) fn message(
         sent_end_ns: times.sent_end,
         delivered_ns: times.delivered,
         block: draft.block,
-        attempt: draft.attempt.map(|attempt| words.of(&attempt)),
-        map: draft.map.map(|map| words.of(&map)),
+        attempt: draft.attempt.map(|attempt| words.number_of(&attempt)),
+        map: draft.map.map(|map| words.number_of(&map)),
         reduce: draft.reduce,
         hop: draft.hop,
         unread_bytes: draft.unread_bytes,
-        evidence: words.of(draft.evidence),
+        evidence: words.number_of(draft.evidence),
     }
 }
 
@@ -150,23 +150,24 @@ pub(crate) struct Assembly {
     pub processes: Processes,
     pub book: AddressBook,
     pub jvm: JvmEvents,
-    pub threads: Vec<ThreadStart>,
+    pub threads: ThreadStarts,
     pub packets: u64,
     pub links_of_network: Links,
     /// What is wanted.
     pub span: Span,
-    /// Of messages.
-    pub words: Words,
 }
 
 impl Assembly {
-    /// Makes rows of everything.
+    /// Makes rows of everything; the messages of what was read lie in `log`.
+    ///
+    /// # Errors
+    /// If a temporary file fails.
     pub fn put_together(
         self,
         links: Vec<ObservedConnection>,
         attribution: Vec<Attribution>,
-        read: Vec<Read>,
-    ) -> Merged {
+        (read, log): (Vec<Option<Read>>, MessageLog),
+    ) -> io::Result<Merged> {
         let Self {
             hosts,
             histories,
@@ -179,7 +180,6 @@ impl Assembly {
             packets,
             links_of_network,
             span,
-            words,
         } = self;
         let window_ns = (
             links.iter().map(|link| link.first_ns).min().unwrap_or(0),
@@ -190,12 +190,13 @@ impl Assembly {
         let mut connections = Vec::with_capacity(links.len());
         let mut limits = Vec::new();
         let mut streams: Vec<[PackedStream; 2]> = Vec::with_capacity(links.len());
-        let mut messages: Vec<Message> = Vec::with_capacity(read.iter().map(|read| read.messages.len()).sum());
+        let mut parts = Vec::with_capacity(read.len());
         let mut losses: Vec<Loss> = hosts.iter().flat_map(|host| host.losses.clone()).collect();
         let mut notes: Vec<String> = hosts.iter().flat_map(|host| host.notes.clone()).collect();
         let mut early = Early::default();
         for (number, ((link, attribution), read)) in links.iter().zip(&attribution).zip(read).enumerate() {
             let id = ConnectionId(number as u32);
+            let read = read.unwrap_or_default();
             let [client, server] = read.directions;
             early.add(&client.early);
             early.add(&server.early);
@@ -206,10 +207,11 @@ impl Assembly {
             connections.push(connection_row(id, link, attribution, &client, &server, read.protocol, end_hosts));
             limits.extend(client.limit_row(id, true));
             limits.extend(server.limit_row(id, false));
-            messages.extend(read.messages);
+            parts.push(read.messages);
             streams.push([client.stream, server.stream]);
         }
         drop(links);
+        let messages = log.read(parts);
         let connection_of = connections_of(&attribution, jvm.len());
         drop(attribution);
         let missing = connections.iter().map(|row| row.client_missing_bytes.saturating_add(row.server_missing_bytes));
@@ -224,16 +226,16 @@ impl Assembly {
             notes.push(format!("roles that nobody told, inferred from what the processes asked and answered: {names}"));
         }
         inference::attempts_of_processes(&messages, &connections, &mut processes.rows);
-        let upstream = pipelines::number_hops(&mut messages, &connections, &processes.rows);
-        inference::clients(&messages, &upstream, &mut connections, &processes.rows);
+        let (hops, upstream) = pipelines::number_hops(&messages, &connections, &processes.rows);
+        inference::clients(&messages, (&hops, &upstream), &mut connections, &processes.rows);
         drop(upstream);
-        number_messages(&mut messages, span, &connections, &processes, &words);
+        let messages = in_order(messages, &hops, span, &connections, &processes)?;
+        drop(hops);
         let finder = Finder::new(&messages);
-        let (mut spans, mut steps, mut of_tasks) = (Vec::new(), Vec::new(), Vec::new());
-        spans.reserve(jvm.len());
+        let (mut spans, mut steps, mut of_tasks) = (Spans::default(), Vec::new(), Vec::new());
         let rows_of = |number: usize, _, event: JvmEvent| {
             let connection = connection_of[number];
-            let of_span = spans::of(&event, connection, &finder, &words);
+            let of_span = spans::of(&event, connection, &finder);
             let of_step = steps::of(&event, connection, &finder);
             // What others say stands in spans and steps.
             let is_of_task = matches!(event.record, JvmRecord::Phase { .. } | JvmRecord::Work { .. });
@@ -251,7 +253,9 @@ impl Assembly {
         turns::leave_out_other_waits(&mut steps);
         steps::order(&mut steps);
         drop(finder);
+        jvm.check()?;
         drop(jvm);
+        messages.check().and(spans.check())?;
         let clocks = Clocks {
             hosts: host_clocks(&rows, &alignment, &order),
             reference: hosts[alignment.reference].name.clone(),
@@ -285,7 +289,7 @@ impl Assembly {
             full_uplinks,
             window_ns,
         };
-        Merged { joined, notes, packets, clocks, network }
+        Ok(Merged { joined, notes, packets, clocks, network })
     }
 }
 
@@ -401,32 +405,33 @@ fn connections_of(attribution: &[Attribution], events: usize) -> Vec<Option<Conn
     let mut connection_of = vec![None; events];
     for (connection, attribution) in (0..).map(ConnectionId).zip(attribution) {
         for (number, _) in &attribution.records {
-            connection_of[*number] = Some(connection);
+            connection_of[*number as usize] = Some(connection);
         }
     }
     connection_of
 }
 
-/// Leaves the messages that are wanted, in order, with their numbers and the attempts of those who sent them.
-fn number_messages(
-    messages: &mut Vec<Message>,
+/// The messages that are wanted, in order, with their hops and the attempts of those who sent them.
+fn in_order(
+    messages: ReadMessages,
+    hops: &Hops,
     span: Span,
     connections: &[ConnectionRow],
     processes: &Processes,
-    words: &Words,
-) {
-    messages.retain(|message| span.meets(message.sent_ns, message.delivered_ns));
-    let attempts = processes.rows.iter().map(|row| row.attempt.as_deref().map(|attempt| words.of(attempt)));
-    let attempts: Vec<Option<Word>> = attempts.collect();
-    // Keys are sorted, and each message is moved once.
-    messages.sort_by_cached_key(|message| (message.sent_ns, message.connection, !message.from_client, message.offset));
-    for (number, message) in (0..).zip(messages) {
-        message.message = MessageId(number);
-        if message.attempt.is_none() {
+) -> io::Result<Messages> {
+    let wanted = |message: &MessageRecord| span.meets(message.sent_ns, message.delivered_ns);
+    messages.in_order(wanted, |words| {
+        let write = words.number_of(pipelines::WRITE);
+        let attempts = processes.rows.iter().map(|row| row.attempt.as_deref().map(|it| words.number_of(it)));
+        let attempts: Vec<Option<u32>> = attempts.collect();
+        move |message: &mut MessageRecord| {
+            if message.name == write {
+                message.hop = hops.get(&(message.connection, message.call)).copied();
+            }
             let client = connections[message.connection.index()].client_process;
-            message.attempt = client.and_then(|process| attempts[process.index()].clone());
+            message.attempt = message.attempt.or_else(|| client.and_then(|process| attempts[process.index()]));
         }
-    }
+    })
 }
 
 /// Hosts that share no packets with the reference.

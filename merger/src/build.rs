@@ -12,19 +12,18 @@ use trace::jvm::JvmRecord;
 use trace::rows::OwnerEvidence;
 use trace::socket::SocketRecord;
 
-use crate::assembly::{self, Assembly, Order, Read, ReadDirection};
-use crate::capture::flows::FlowKey;
-use crate::capture::host::StartedThread;
-use crate::capture::store::LoneFlow;
+use crate::assembly::{self, Assembly, Order, Read, ReadDirection, Times};
+use crate::capture::started::StartedThread;
+use crate::capture::store::Packets;
 use crate::capture::{self, HostCapture};
 use crate::clock::{self, Alignment, TooEarly};
+use crate::compact::MessageLog;
 use crate::error::MergeError;
-use crate::framing::{self, Conversation, Fetches};
+use crate::framing::{self, Conversation, Draft, Fetches};
 use crate::history;
 use crate::join::{self, AddressBook, Direction, Found, ObservedConnection, ObservedFlow};
-use crate::joined::{JvmEvent, ThreadStart};
+use crate::joined::{JvmEvent, ThreadStart, ThreadStarts};
 use crate::jvm_events::JvmEvents;
-use crate::kernel::{kernel_bytes, kernel_limits};
 use crate::loss::{LossKind, Note as _};
 use crate::maps::{HashMap, HashSet};
 use crate::merged::Merged;
@@ -37,7 +36,6 @@ pub use crate::progress::{Progress, Silent};
 use crate::records;
 use crate::survey::{self, Survey, Views};
 use crate::window::Window;
-use crate::words::Words;
 
 /// How captures are merged.
 #[derive(Clone, Debug)]
@@ -92,11 +90,12 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let listeners = Listeners::gather(&hosts, &processes);
     let Survey { flows, found, .. } = survey;
     let links = links(&hosts, &book, &listeners, &alignment, &flows, found)?;
-    let (jvm, threads) = jvm_events(&mut hosts, &processes);
+    let (jvm, threads) = jvm_events(&mut hosts, &processes).map_err(MergeError::Spill)?;
     let Findings { attribution, contradicted } =
         owners::investigate(&links, &hosts, &book, &processes, &listeners, &jvm);
     // Of the others all is known now.
     for host in &mut hosts {
+        host.sockets.check().map_err(MergeError::Spill)?;
         host.sockets.retain_others(|record| matches!(record, SocketRecord::Listen { .. }));
     }
     note_contradicted(&mut hosts, &processes, &order, &contradicted);
@@ -111,74 +110,48 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         neighbours: neighbours(&links, &attribution, &jvm),
         uncertainty_ns: &alignment.uncertainty_ns,
         spill: StreamSpill::beyond(options.packet_bytes / STREAMS_SHARE),
-        words: Words::default(),
+        messages: MessageLog::default(),
     };
     let (links, attribution): (Vec<ObservedConnection>, Vec<Attribution>) =
         links.into_iter().zip(attribution).filter(|(link, _)| span.meets(link.first_ns, link.last_ns)).unzip();
     let by_flow = by_flow(&links, flows.len());
     let traffic = Mutex::new(Traffic::default());
-    let mut stored: Vec<HashMap<FlowKey, LoneFlow>> =
-        hosts.iter_mut().map(|host| std::mem::take(&mut host.packets).into_flows()).collect();
+    let stored: Vec<Mutex<Packets>> =
+        hosts.iter_mut().map(|host| Mutex::new(std::mem::take(&mut host.packets))).collect();
+    let read: Mutex<Vec<Option<Read>>> = Mutex::new(links.iter().map(|_| None).collect());
     let wanted = by_flow.into_iter().zip(&flows).filter(|(numbers, _)| !numbers.is_empty());
-    let wanted = wanted.map(|(numbers, flow)| {
-        let lone = flow.hosts.iter().filter_map(|&host| Some((host, stored[host].remove(&flow.key)?)));
-        Wanted { numbers, flow, lone: lone.collect() }
-    });
-    let wanted: Vec<Wanted> = wanted.collect();
-    drop(stored);
+    let wanted: Vec<(Vec<usize>, &ObservedFlow)> = wanted.collect();
     // A flow may take as long as a thousand others.
-    let read = wanted.into_par_iter().with_max_len(1).map(|Wanted { numbers, flow, lone }| {
+    let early = wanted.into_par_iter().with_max_len(1).map(|(numbers, flow)| {
         // Nobody looks at its packets again.
-        let mut views = survey::unload(lone)?;
+        let take = |host: usize| stored[host].lock().unwrap_or_else(PoisonError::into_inner).take_flow(&flow.key);
+        let lone = flow.hosts.iter().filter_map(|&host| Some((host, take(host)?)));
+        let mut views = survey::unload(lone.collect())?;
         let to_compare = survey::pair(flow, &book).filter(|pair| alignment.to_compare.contains(pair));
         let both = to_compare.and_then(|_| survey::both_saw(flow, &views, &book));
         let early = both.map(|both| alignment.too_early(&both)).unwrap_or_default();
         move_packets(&mut views, &alignment);
         let of_flow = FlowTraffic::of(flow, &views, &book);
         traffic.lock().unwrap_or_else(PoisonError::into_inner).add(of_flow)?;
-        let read = numbers.iter().map(|&number| {
-            let read = reader.read(number, (&links[number], &attribution[number]), &views)?;
-            Ok((number, read))
-        });
-        let read = read.collect::<io::Result<Vec<(usize, Read)>>>()?;
+        for number in numbers {
+            let connection = reader.read(number, (&links[number], &attribution[number]), &views)?;
+            read.lock().unwrap_or_else(PoisonError::into_inner)[number] = Some(connection);
+        }
         progress.done(survey::packets_of(&views));
-        Ok((read, early))
+        io::Result::Ok(early)
     });
-    let read = read.collect::<io::Result<Vec<_>>>().map_err(MergeError::Spill)?;
-    let early = read.iter().fold(TooEarly::default(), |all, (_, early)| all.plus(*early));
-    let mut read: Vec<(usize, Read)> = read.into_iter().flat_map(|(read, _)| read).collect();
-    read.sort_unstable_by_key(|(number, _)| *number);
-    let read: Vec<Read> = read.into_iter().map(|(_, read)| read).collect();
-    let Reader { words, .. } = reader;
+    let early = early.try_reduce(TooEarly::default, |a, b| Ok(a.plus(b))).map_err(MergeError::Spill)?;
+    drop(stored);
+    let read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let Reader { messages, .. } = reader;
     alignment.early += early.count;
     alignment.worst_ns = alignment.worst_ns.max(early.worst_ns);
     progress.step("putting messages together", 1, Unit::Nothing);
     let traffic = traffic.into_inner().unwrap_or_else(PoisonError::into_inner);
     let links_of_network = network::links(&hosts, traffic).map_err(MergeError::Spill)?;
-    let assembly = Assembly {
-        hosts,
-        histories,
-        alignment,
-        order,
-        processes,
-        book,
-        jvm,
-        threads,
-        packets,
-        links_of_network,
-        span,
-        words,
-    };
-    Ok(assembly.put_together(links, attribution, read))
-}
-
-/// A flow that is read for the last time.
-struct Wanted<'a> {
-    /// Its connections.
-    numbers: Vec<usize>,
-    flow: &'a ObservedFlow,
-    /// Its packets, by the numbers of the hosts that saw them.
-    lone: Vec<(usize, LoneFlow)>,
+    let assembly =
+        Assembly { hosts, histories, alignment, order, processes, book, jvm, threads, packets, links_of_network, span };
+    assembly.put_together(links, attribution, (read, messages)).map_err(MergeError::Spill)
 }
 
 fn move_to_reference(hosts: &mut [HostCapture], alignment: &Alignment) {
@@ -197,7 +170,7 @@ fn move_to_reference(hosts: &mut [HostCapture], alignment: &Alignment) {
         for jvm in &mut host.jvms {
             jvm.records = jvm.records.changed(|record| records::move_jvm(record, moved));
             jvm.clocks.iter_mut().for_each(|t| *t = moved(*t));
-            jvm.threads.iter_mut().for_each(|thread| thread.at_ns = moved(thread.at_ns));
+            jvm.threads = jvm.threads.changed(moved);
         }
     });
 }
@@ -270,18 +243,20 @@ fn note_contradicted(
 }
 
 /// What all JVMs said of work, by time, with the number of the host; and the threads that were started.
-fn jvm_events(hosts: &mut [HostCapture], processes: &Processes) -> (JvmEvents, Vec<ThreadStart>) {
-    let (mut files, mut threads) = (Vec::new(), Vec::new());
+fn jvm_events(hosts: &mut [HostCapture], processes: &Processes) -> io::Result<(JvmEvents, ThreadStarts)> {
+    let (mut files, mut threads) = (Vec::new(), ThreadStarts::default());
     for (number, host) in hosts.iter_mut().enumerate() {
         for jvm in &mut host.jvms {
             let Some(process) = processes.find(number, jvm.pid, jvm.start_ticks) else { continue };
-            let started = std::mem::take(&mut jvm.threads).into_iter();
-            threads.extend(started.map(|StartedThread { at_ns, by, child }| ThreadStart { process, at_ns, by, child }));
+            let started = std::mem::take(&mut jvm.threads);
+            for StartedThread { at_ns, by, child } in started.iter() {
+                threads.push(ThreadStart { process, at_ns, by, child });
+            }
             files.push((number, process, std::mem::take(&mut jvm.records)));
         }
     }
-    threads.sort_by_key(|start| (start.at_ns, start.process));
-    (JvmEvents::of(files.into_iter()), threads)
+    threads.check()?;
+    Ok((JvmEvents::of(files.into_iter())?, threads))
 }
 
 /// Sizes of map outputs as reduces fetched them, and processes whose JVMs spoke of operations that they served.
@@ -308,7 +283,7 @@ fn neighbours(
 ) -> HashMap<(Option<usize>, SocketAddr), &'static str> {
     let mut protocols = HashMap::default();
     let recorded = attribution.par_iter().map(|attribution| {
-        attribution.records.iter().find_map(|&(number, _)| framing::opaque::protocol_of(&jvm.record(number)?))
+        attribution.records.iter().find_map(|&(number, _)| framing::opaque::protocol_of(&jvm.record(number as usize)?))
     });
     for (link, protocol) in links.iter().zip(recorded.collect::<Vec<Option<&'static str>>>()) {
         if let Some(protocol) = protocol {
@@ -347,8 +322,7 @@ struct Reader<'a> {
     neighbours: HashMap<(Option<usize>, SocketAddr), &'static str>,
     uncertainty_ns: &'a [f64],
     spill: StreamSpill,
-    /// Of messages.
-    words: Words,
+    messages: MessageLog,
 }
 
 impl Reader<'_> {
@@ -366,7 +340,7 @@ impl Reader<'_> {
         let (client, server) = (direction(true, link.server), direction(false, link.client));
         let known = attribution.records.iter();
         let known: Vec<(JvmRecord, bool)> =
-            known.filter_map(|&(number, at_client)| Some((self.jvm.record(number)?, at_client))).collect();
+            known.filter_map(|&(number, at_client)| Some((self.jvm.record(number as usize)?, at_client))).collect();
         let records = known.iter().map(|(record, at_client)| (record, *at_client)).collect();
         let conversation = Conversation {
             client: &client,
@@ -380,11 +354,13 @@ impl Reader<'_> {
         };
         let framed = framing::read(&conversation);
         let connection = ConnectionId(u32::try_from(number).unwrap_or(u32::MAX));
-        let mut messages = Vec::with_capacity(framed.drafts.len());
-        messages.extend(framed.drafts.into_iter().map(|draft| {
+        let timed = framed.drafts.into_iter().map(|draft| {
             let direction = if draft.from_client { &client } else { &server };
-            assembly::message(connection, draft, (&direction.stream, link.first_ns), &self.words)
-        }));
+            let times = Times::of(&draft, &direction.stream, link.first_ns);
+            (draft, times)
+        });
+        let timed: Vec<(Draft, Times)> = timed.collect();
+        let messages = self.messages.take(timed, |timed, words| assembly::message(connection, timed, words))?;
         let [at_client, at_server] = &attribution.ends;
         // The payload is not needed any more, and is most of the memory.
         let summed = |direction: &Direction, end: &End| {
@@ -394,9 +370,9 @@ impl Reader<'_> {
                 seen: direction.seen,
                 retransmitted: direction.retransmitted,
                 early: direction.early,
-                kernel_bytes: kernel_bytes(&end.counters, &direction.stream, link.syn_seen, link.end_seen),
+                kernel_bytes: end.counted.bytes(&direction.stream, link.syn_seen, link.end_seen),
                 limits: direction.limits,
-                kernel_limits: kernel_limits(&end.counters, link.syn_seen),
+                kernel_limits: end.counted.limits(link.syn_seen),
             })
         };
         let directions = [summed(&client, at_client)?, summed(&server, at_server)?];

@@ -14,8 +14,9 @@ use trace_tables::{TableError, write_manifest, write_message_iter, write_row_ite
 
 use crate::build::{Options, merge_with};
 use crate::causality::{self, CausalRows, CausalityError};
+use crate::compact::{Messages, Spans};
 use crate::error::MergeError;
-use crate::joined::Joined;
+use crate::joined::{Joined, ThreadStarts};
 use crate::loss::{self, Loss};
 use crate::merged::{HostClock, Merged};
 use crate::progress::{Progress, Unit};
@@ -81,14 +82,17 @@ pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let Merged { joined, packets, clocks, .. } = merged;
     let (events, dependencies) = (causal.events().collect(), causal.dependencies().collect());
     causal.check_read()?;
+    let messages = joined.messages.iter().map(MessageRow::from).collect();
+    let spans = joined.spans.iter().map(SpanRow::from).collect();
+    joined.check_read().map_err(CausalityError::Spill)?;
     let trace = Trace {
         manifest,
         hosts: joined.hosts,
         processes: joined.processes,
         connections: joined.connections,
         limits: joined.limits,
-        messages: joined.messages.iter().map(MessageRow::from).collect(),
-        spans: joined.spans.iter().map(SpanRow::from).collect(),
+        messages,
+        spans,
         steps: joined.steps,
         events,
         dependencies,
@@ -118,11 +122,13 @@ pub fn write_with(
     let (causal, written) = both(|| causality::find(joined, streams), || write_joined(folder, joined));
     let mut causal = causal?;
     written?;
+    joined.check_read().map_err(CausalityError::Spill)?;
     let joined = &mut merged.joined;
     let lengths = [joined.limits.len(), joined.messages.len(), joined.spans.len(), joined.steps.len()];
     // Only to find causes, or written.
-    (joined.jvm, joined.threads) = (Vec::new(), Vec::new());
-    (joined.limits, joined.messages, joined.spans, joined.steps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    (joined.jvm, joined.threads) = (Vec::new(), ThreadStarts::default());
+    (joined.messages, joined.spans) = (Messages::default(), Spans::default());
+    (joined.limits, joined.steps) = (Vec::new(), Vec::new());
     progress.step("writing tables", 1, Unit::Nothing);
     let nodes = || write_row_iter(folder, causal.events());
     let edges = || {

@@ -124,6 +124,20 @@ pub enum MergeError {
         /// What that takes.
         part: String,
     },
+    /// Its temporary files would take more room than there is.
+    #[error(
+        "this takes up to {needed} of room for temporary files, and {folder} has {free}: free some, name another folder with \
+         TMPDIR, or merge fewer hosts or a shorter capture",
+        folder = folder.display()
+    )]
+    Room {
+        /// What it takes, for people.
+        needed: String,
+        /// What is free.
+        free: String,
+        /// Where temporary files lie.
+        folder: PathBuf,
+    },
     /// One name, different addresses.
     #[error(
         "host {host} has no address in common in {first} ({first_addresses}) and {second} ({second_addresses}): these \

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use trace::ids::{HostId, ProcessId};
 use trace::rows::{ConnectionRow, MessageKind, OwnerEvidence, ProcessRow};
 
-use crate::compact::Message;
-use crate::pipelines::Upstream;
+use crate::compact::ReadMessages;
+use crate::pipelines::{Hops, Upstream, WRITE};
 
 /// Roles of processes that run task attempts.
 fn runs_tasks(role: &str) -> bool {
@@ -15,12 +15,16 @@ fn runs_tasks(role: &str) -> bool {
 }
 
 /// Gives processes of tasks the attempt that their own connections name.
-pub(crate) fn attempts_of_processes(messages: &[Message], connections: &[ConnectionRow], processes: &mut [ProcessRow]) {
-    for message in messages {
+pub(crate) fn attempts_of_processes(
+    messages: &ReadMessages,
+    connections: &[ConnectionRow],
+    processes: &mut [ProcessRow],
+) {
+    for message in messages.iter() {
         let Some(process) = connections[message.connection.index()].client_process else { continue };
         let row = &mut processes[process.index()];
         if row.attempt.is_none() && runs_tasks(&row.role) {
-            row.attempt = message.attempt.as_deref().map(str::to_owned);
+            row.attempt = message.attempt.map(str::to_owned);
         }
     }
 }
@@ -28,8 +32,8 @@ pub(crate) fn attempts_of_processes(messages: &[Message], connections: &[Connect
 /// Gives connections without a client the process that can only be it: the DataNode that passes a block on, or the
 /// process of the attempt that is named. Evidence: inferred.
 pub(crate) fn clients(
-    messages: &[Message],
-    upstream: &Upstream,
+    messages: &ReadMessages,
+    (hops, upstream): (&Hops, &Upstream),
     connections: &mut [ConnectionRow],
     processes: &[ProcessRow],
 ) {
@@ -43,22 +47,21 @@ pub(crate) fn clients(
             by_reduce.entry((row.host, reduce)).and_modify(|known| *known = None).or_insert(Some(row.process));
         }
     }
-    for message in messages {
+    for message in messages.iter() {
         let row = &connections[message.connection.index()];
         if row.client_process.is_some() {
             continue;
         }
-        let client = match (message.kind, message.hop) {
-            (MessageKind::BlockRequest, Some(2..)) => upstream
-                .get(&(message.connection, message.call))
-                .and_then(|from| connections[from.index()].server_process),
+        let write = (message.connection, message.call);
+        let hop = if message.name == WRITE { hops.get(&write).copied() } else { message.hop };
+        let client = match (message.kind, hop) {
+            (MessageKind::BlockRequest, Some(2..)) => {
+                upstream.get(&write).and_then(|from| connections[from.index()].server_process)
+            }
             (MessageKind::ShuffleRequest, _) => {
                 message.reduce.and_then(|reduce| by_reduce.get(&(row.client_host, reduce)).copied().flatten())
             }
-            _ => message
-                .attempt
-                .as_deref()
-                .and_then(|attempt| by_attempt.get(&(row.client_host, attempt)).copied().flatten()),
+            _ => message.attempt.and_then(|attempt| by_attempt.get(&(row.client_host, attempt)).copied().flatten()),
         };
         if client.is_some() {
             let row = &mut connections[message.connection.index()];

@@ -1,15 +1,18 @@
 //! The seam inside the merger: captures joined over all hosts, before causality is told. Nothing behind it opens a capture.
 
-use trace::ids::{ConnectionId, ProcessId};
+use std::io;
+
+use trace::ids::{ConnectionId, MessageId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::rows::{ConnectionRow, HostRow, LimitRow, ProcessRow, StepRow};
 
-use crate::compact::{Message, ProcessingSpan};
+use crate::compact::{Message, Messages, Spans};
 use crate::history::Histories;
 use crate::loss::Loss;
 use crate::network::FullTimes;
 use crate::packed_stream::PackedStream;
 pub use crate::segments::{Segment, Stream};
+use crate::spilled::{Reader, Record, SharedList, Writer};
 
 /// Everything that the captures say, on one clock, each thing once.
 #[derive(Clone, Debug, Default)]
@@ -23,17 +26,17 @@ pub struct Joined {
     /// What held their senders up, ordered by connection.
     pub limits: Vec<LimitRow>,
     /// Messages, ordered by `sent_ns`.
-    pub messages: Vec<Message>,
+    pub messages: Messages,
     /// Processing spans.
-    pub spans: Vec<ProcessingSpan>,
+    pub spans: Spans,
     /// Production and consumption of messages, ordered by message.
     pub steps: Vec<StepRow>,
     /// Payload of each connection, by [`ConnectionId::index`]: from the client, from the server.
     pub streams: Vec<[PackedStream; 2]>,
     /// What the JVMs said of phases and work of tasks, times moved to the reference clock, ordered by time.
     pub jvm: Vec<JvmEvent>,
-    /// Threads that others started, ordered by time.
-    pub threads: Vec<ThreadStart>,
+    /// Threads that others started.
+    pub threads: ThreadStarts,
     /// What Hadoop itself recorded of the jobs.
     pub histories: Histories,
     /// What was lost on the way here, but for what the histories lack.
@@ -45,6 +48,20 @@ pub struct Joined {
 }
 
 impl Joined {
+    /// Whether all messages and spans that were asked for came.
+    ///
+    /// # Errors
+    /// If a temporary file failed.
+    pub fn check_read(&self) -> io::Result<()> {
+        self.messages.check().and(self.spans.check())
+    }
+
+    /// A message.
+    #[must_use]
+    pub fn message(&self, message: MessageId) -> Message<'_> {
+        self.messages.get(message)
+    }
+
     /// The payload of one direction of a connection.
     #[must_use]
     pub fn stream(&self, connection: ConnectionId, from_client: bool) -> &PackedStream {
@@ -63,6 +80,44 @@ pub struct ThreadStart {
     pub by: u64,
     /// The new thread.
     pub child: u64,
+}
+
+impl Record for ThreadStart {
+    const BLANK: Self = Self { process: ProcessId(0), at_ns: 0, by: 0, child: 0 };
+    const BYTES: usize = 4 + 3 * 8;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        self.process.0.write(out);
+        [self.at_ns, self.by, self.child].into_iter().for_each(|number| number.write(out));
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        Self { process: ProcessId(input.u32()), at_ns: input.u64(), by: input.u64(), child: input.u64() }
+    }
+}
+
+/// All threads that others started; those of one process and time in the order in which that was told.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadStarts(SharedList<ThreadStart>);
+
+impl ThreadStarts {
+    /// Appends one.
+    pub fn push(&mut self, start: ThreadStart) {
+        self.0.push(start);
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = ThreadStart> {
+        self.0.iter()
+    }
+
+    /// Whether all could be kept, and looked at.
+    ///
+    /// # Errors
+    /// If a temporary file failed.
+    pub fn check(&self) -> io::Result<()> {
+        self.0.check()
+    }
 }
 
 /// A record of a JVM, and whose it is.

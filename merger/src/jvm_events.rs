@@ -1,5 +1,8 @@
 //! What all JVMs said of work, in the order of time, packed.
 
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
 use rayon::prelude::*;
 use trace::ids::ProcessId;
 use trace::jvm::JvmRecord;
@@ -7,12 +10,13 @@ use trace::jvm::JvmRecord;
 use crate::capture::packed_records::PackedRecords;
 use crate::joined::JvmEvent;
 use crate::records;
+use crate::spilled::{Reader, Record, SharedList, Sorter, Writer};
 
 /// Records of JVMs on one clock, of which each has a number.
 #[derive(Debug, Default)]
 pub struct JvmEvents {
     files: Vec<File>,
-    events: Vec<Place>,
+    places: SharedList<Place>,
 }
 
 #[derive(Debug)]
@@ -26,51 +30,106 @@ struct File {
 /// Records of which what was seen is held before it is taken.
 const LOOKED_AT_ONCE: usize = 1 << 14;
 
+/// Memory that places take at most, bytes.
+const MAX_PLACES_BYTES: usize = 1 << 20;
+
 /// Where a record lies.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     file: u32,
-    at: usize,
+    at: u64,
+}
+
+impl Record for Place {
+    const BLANK: Self = Self { file: u32::MAX, at: 0 };
+    const BYTES: usize = 4 + 8;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        self.file.write(out);
+        self.at.write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        Self { file: input.u32(), at: input.u64() }
+    }
+}
+
+/// When a record begins, whose it is, and where it lies: those of one time and process stay as they stand in their files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Placed {
+    begin_ns: u64,
+    process: u32,
+    place: Place,
+}
+
+impl Record for Placed {
+    const BLANK: Self = Self { begin_ns: 0, process: 0, place: Place::BLANK };
+    const BYTES: usize = 8 + 4 + Place::BYTES;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        self.begin_ns.write(out);
+        self.process.write(out);
+        self.place.write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        Self { begin_ns: input.u64(), process: input.u32(), place: Place::read(input) }
+    }
 }
 
 impl JvmEvents {
     /// Of the records of JVMs with the numbers of their hosts; times are on one clock.
-    pub(crate) fn of(jvms: impl Iterator<Item = (usize, ProcessId, PackedRecords)>) -> Self {
+    ///
+    /// # Errors
+    /// If a temporary file fails.
+    pub(crate) fn of(jvms: impl Iterator<Item = (usize, ProcessId, PackedRecords)>) -> io::Result<Self> {
         let files: Vec<File> = jvms.map(|(host, process, records)| File { host, process, records }).collect();
-        let of_files = files.par_iter().enumerate().map(|(number, file)| {
+        let sorter: Mutex<Sorter<Placed>> = Mutex::default();
+        files.par_iter().enumerate().try_for_each(|(number, file)| {
             let of_work = file.records.placed().filter(|(_, record)| records::is_of_work(record));
-            let place = |at| Place { file: number as u32, at };
-            of_work.map(|(at, record)| (records::begin_of(&record), file.process, place(at))).collect()
-        });
-        let mut keyed: Vec<(u64, ProcessId, Place)> = of_files.collect::<Vec<Vec<_>>>().concat();
-        // Those of one time and process stay as they stand in their files.
-        keyed.par_sort_by_key(|(begin, process, _)| (*begin, *process));
-        Self { files, events: keyed.into_iter().map(|(_, _, place)| place).collect() }
+            let placed = of_work.map(|(at, record)| Placed {
+                begin_ns: records::begin_of(&record),
+                process: file.process.0,
+                place: Place { file: number as u32, at: at as u64 },
+            });
+            let placed: Vec<Placed> = placed.collect();
+            let mut sorter = sorter.lock().unwrap_or_else(PoisonError::into_inner);
+            placed.into_iter().try_for_each(|placed| sorter.push(placed))
+        })?;
+        let sorted = sorter.into_inner().unwrap_or_else(PoisonError::into_inner).sorted()?;
+        let mut places = SharedList::within(MAX_PLACES_BYTES);
+        sorted.iter().for_each(|placed| places.push(placed.place));
+        sorted.check()?;
+        Ok(Self { files, places })
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.events.len()
+        self.places.len()
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
+        self.len() == 0
     }
 
     /// All of them, with the numbers of their hosts.
     pub fn iter(&self) -> impl Iterator<Item = (usize, JvmEvent)> {
-        (0..self.len()).filter_map(|number| self.get(number))
+        self.places.iter().filter_map(|place| self.at(place))
     }
 
     /// Looks at all of them in parallel, by their numbers and those of their hosts; what was seen is taken in their order.
     pub(crate) fn look<T: Send>(&self, at: impl Fn(usize, usize, JvmEvent) -> T + Sync, mut take: impl FnMut(T)) {
-        for first in (0..self.len()).step_by(LOOKED_AT_ONCE) {
-            let numbers = first..self.len().min(first + LOOKED_AT_ONCE);
-            let seen = numbers.into_par_iter().map(|number| {
-                let (host, event) = self.get(number)?;
+        let mut places = self.places.iter().enumerate();
+        loop {
+            let some: Vec<(usize, Place)> = places.by_ref().take(LOOKED_AT_ONCE).collect();
+            if some.is_empty() {
+                return;
+            }
+            let seen = some.into_par_iter().map(|(number, place)| {
+                let (host, event) = self.at(place)?;
                 Some(at(number, host, event))
             });
             seen.collect::<Vec<Option<T>>>().into_iter().flatten().for_each(&mut take);
@@ -80,9 +139,7 @@ impl JvmEvents {
     /// A record by its number, with the number of its host.
     #[must_use]
     pub fn get(&self, number: usize) -> Option<(usize, JvmEvent)> {
-        let place = self.events.get(number)?;
-        let file = self.file(*place);
-        Some((file.host, JvmEvent { process: file.process, record: file.records.at(place.at)? }))
+        self.at(self.places.get(number))
     }
 
     /// A record by its number.
@@ -91,13 +148,28 @@ impl JvmEvents {
         self.get(number).map(|(_, event)| event.record)
     }
 
-    /// The process of a record.
+    /// The process of a record; `None` = where it lies could not be read.
     #[must_use]
-    pub fn process(&self, number: usize) -> ProcessId {
-        self.file(self.events[number]).process
+    pub fn process(&self, number: usize) -> Option<ProcessId> {
+        self.file(self.places.get(number)).map(|file| file.process)
     }
 
-    fn file(&self, place: Place) -> &File {
-        &self.files[place.file as usize]
+    /// Whether all that was asked for could be read.
+    ///
+    /// # Errors
+    /// If a temporary file failed.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        self.files.iter().try_for_each(|file| file.records.check())?;
+        self.places.check()
+    }
+
+    fn at(&self, place: Place) -> Option<(usize, JvmEvent)> {
+        let file = self.file(place)?;
+        let record = file.records.at(usize::try_from(place.at).ok()?)?;
+        Some((file.host, JvmEvent { process: file.process, record }))
+    }
+
+    fn file(&self, place: Place) -> Option<&File> {
+        self.files.get(place.file as usize)
     }
 }

@@ -4,39 +4,140 @@ use trace::socket::TcpCounters;
 
 use crate::joined::Stream;
 
-/// bytes_sent - bytes_retrans of one end's socket within the capture.
-///
-/// A socket that died left its last counters. Of one that is still open, the last scan counts, and what was captured
-/// after it is added; of one that was open before the capture, the first scan is subtracted, and what was captured
-/// before it is added. `None` if there are no counters, or no last ones of a socket that closed.
-#[must_use]
-pub fn kernel_bytes(
-    counters: &[(u64, bool, TcpCounters)],
-    stream: &Stream,
-    opened_in_capture: bool,
-    ended_in_capture: bool,
-) -> Option<u64> {
-    let once = |counters: &TcpCounters| counters.bytes_sent.saturating_sub(counters.bytes_retrans);
-    let sent_by = |t: u64| -> u64 {
-        stream.segments.iter().filter(|segment| segment.sent_ns <= t).map(|segment| u64::from(segment.bytes)).sum()
-    };
-    let total = sent_by(u64::MAX);
-    let last_of_all = counters.iter().find(|(_, died, _)| *died);
-    // What a scan saw of a socket that has closed since is a moment in the middle of its life.
-    let last = last_of_all.or(if ended_in_capture { None } else { counters.last() })?;
-    let up_to_last = if last_of_all.is_some() { total } else { sent_by(last.0) };
-    let until_last = once(&last.2) + (total - up_to_last);
-    if opened_in_capture {
-        return Some(until_last);
-    }
-    let first = counters.iter().find(|(_, died, _)| !*died)?;
-    Some(until_last.saturating_sub(once(&first.2)) + sent_by(first.0))
+/// What the kernel counted of one end of a connection: of all scans those that matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// The first and the last scan of the living socket.
+    scans: Option<(Scan, Scan)>,
+    /// When it had died, first.
+    died: Option<(Scan, KernelLimits)>,
 }
 
-/// The last counters of a socket that was opened and died within the capture: its times are those of its whole life.
-#[must_use]
-pub fn kernel_limits(counters: &[(u64, bool, TcpCounters)], opened_in_capture: bool) -> Option<TcpCounters> {
-    let (_, _, last) = counters.iter().find(|(_, died, _)| *died && opened_in_capture)?;
-    // Kernels before 4.10 do not count them.
-    (last.busy_us > 0).then_some(*last)
+/// What a socket had sent when the kernel was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Scan {
+    at_ns: u64,
+    /// bytes_sent - bytes_retrans.
+    once_bytes: u64,
+}
+
+/// How long a socket was busy, and held up by its receiver and by its own buffer, microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelLimits {
+    /// With data in flight or to send.
+    pub busy_us: u64,
+    /// The receiver's window was full.
+    pub rwnd_limited_us: u64,
+    /// The send buffer was.
+    pub sndbuf_limited_us: u64,
+}
+
+impl Counted {
+    /// Adds counters of a time; `died` = the last ones, from when the socket died. In any order.
+    pub fn add(&mut self, at_ns: u64, died: bool, tcp: &TcpCounters) {
+        let scan = Scan { at_ns, once_bytes: tcp.bytes_sent.saturating_sub(tcp.bytes_retrans) };
+        if died {
+            let TcpCounters { busy_us, rwnd_limited_us, sndbuf_limited_us, .. } = *tcp;
+            if self.died.is_none_or(|(known, _)| at_ns < known.at_ns) {
+                self.died = Some((scan, KernelLimits { busy_us, rwnd_limited_us, sndbuf_limited_us }));
+            }
+            return;
+        }
+        let (first, last) = self.scans.get_or_insert((scan, scan));
+        if at_ns < first.at_ns {
+            *first = scan;
+        }
+        if at_ns >= last.at_ns {
+            *last = scan;
+        }
+    }
+
+    /// bytes_sent - bytes_retrans of the socket within the capture.
+    ///
+    /// A socket that died left its last counters. Of one that is still open, the last scan counts, and what was captured
+    /// after it is added; of one that was open before the capture, the first scan is subtracted, and what was captured
+    /// before it is added. `None` if there are no counters, or no last ones of a socket that closed.
+    #[must_use]
+    pub fn bytes(&self, stream: &Stream, opened_in_capture: bool, ended_in_capture: bool) -> Option<u64> {
+        let sent_by = |t: u64| -> u64 {
+            stream.segments.iter().filter(|segment| segment.sent_ns <= t).map(|segment| u64::from(segment.bytes)).sum()
+        };
+        let total = sent_by(u64::MAX);
+        let last_of_all = self.died.map(|(scan, _)| scan);
+        // What a scan saw of a socket that has closed since is a moment in the middle of its life.
+        let open = self.scans.filter(|_| !ended_in_capture).map(|(_, last)| last);
+        let last = last_of_all.or(open)?;
+        let up_to_last = if last_of_all.is_some() { total } else { sent_by(last.at_ns) };
+        let until_last = last.once_bytes + (total - up_to_last);
+        if opened_in_capture {
+            return Some(until_last);
+        }
+        let (first, _) = self.scans?;
+        Some(until_last.saturating_sub(first.once_bytes) + sent_by(first.at_ns))
+    }
+
+    /// The last counters of a socket that was opened and died within the capture: its times are those of its whole life.
+    #[must_use]
+    pub fn limits(&self, opened_in_capture: bool) -> Option<KernelLimits> {
+        let (_, limits) = self.died.filter(|_| opened_in_capture)?;
+        // Kernels before 4.10 do not count them.
+        (limits.busy_us > 0).then_some(limits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::joined::Segment;
+
+    type All = [(u64, bool, TcpCounters)];
+
+    /// By all counters, in the order of time.
+    fn bytes(counters: &All, stream: &Stream, opened: bool, ended: bool) -> Option<u64> {
+        let once = |counters: &TcpCounters| counters.bytes_sent.saturating_sub(counters.bytes_retrans);
+        let sent_by = |t: u64| -> u64 {
+            stream.segments.iter().filter(|segment| segment.sent_ns <= t).map(|segment| u64::from(segment.bytes)).sum()
+        };
+        let last_of_all = counters.iter().find(|(_, died, _)| *died);
+        let last = last_of_all.or(if ended { None } else { counters.last() })?;
+        let up_to_last = if last_of_all.is_some() { sent_by(u64::MAX) } else { sent_by(last.0) };
+        let until_last = once(&last.2) + (sent_by(u64::MAX) - up_to_last);
+        if opened {
+            return Some(until_last);
+        }
+        let first = counters.iter().find(|(_, died, _)| !*died)?;
+        Some(until_last.saturating_sub(once(&first.2)) + sent_by(first.0))
+    }
+
+    fn limits(counters: &All, opened: bool) -> Option<KernelLimits> {
+        let (_, _, last) = counters.iter().find(|(_, died, _)| *died && opened)?;
+        let TcpCounters { busy_us, rwnd_limited_us, sndbuf_limited_us, .. } = *last;
+        (busy_us > 0).then_some(KernelLimits { busy_us, rwnd_limited_us, sndbuf_limited_us })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_kept_says_what_all_scans_say(
+            counted in prop::collection::vec((0u64..6, any::<bool>(), 0u64..100, 0u64..20, 0u64..3), 0..8),
+            sent in prop::collection::vec((0u64..6, 1u32..50), 0..6),
+            opened in any::<bool>(), ended in any::<bool>(),
+        ) {
+            let mut kept = Counted::default();
+            let mut all: Vec<(u64, bool, TcpCounters)> = Vec::new();
+            for (t, died, bytes_sent, bytes_retrans, busy_us) in counted {
+                let tcp = TcpCounters { bytes_sent, bytes_retrans, busy_us, rwnd_limited_us: bytes_sent, ..TcpCounters::default() };
+                kept.add(t, died, &tcp);
+                all.push((t, died, tcp));
+            }
+            all.sort_by_key(|(t, died, _)| (*t, *died));
+            let segments = sent.into_iter().map(|(sent_ns, bytes)| Segment { sent_ns, bytes, ..Segment::default() });
+            let stream = Stream { segments: segments.collect() };
+            prop_assert_eq!(kept.bytes(&stream, opened, ended), bytes(&all, &stream, opened, ended));
+            prop_assert_eq!(kept.limits(opened), limits(&all, opened));
+        }
+    }
 }

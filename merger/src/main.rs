@@ -18,7 +18,7 @@ use merger::built_trace::{trace_with, write_with};
 use merger::characterise;
 use merger::check::{check, show};
 use merger::export;
-use merger::memory;
+use merger::memory::{self, Foreseen};
 use merger::network;
 use merger::progress::{Progress, Silent, Unit};
 use merger::summary::Summary;
@@ -123,8 +123,9 @@ struct Build {
     /// Replace a trace that is in that folder.
     #[arg(long)]
     force: bool,
-    /// Memory that the merge may take, as 8GiB; an eighth of it is for packets and a 32nd for the segments of connections that
-    /// were read, and those beyond go to temporary files (in TMPDIR). A merge that needs more all the same is refused before it begins. Without it: a quarter of the
+    /// Memory that the merge may take, as 8GiB; an eighth of it, and no more than 64MiB, is for packets and a quarter of that for the
+    /// segments of connections that were read, and those beyond go to temporary files (in TMPDIR), as events and messages do beyond some
+    /// megabytes. A merge that needs more memory all the same, or more room for its files than there is, is refused before it begins. Without it: a quarter of the
     /// machine's, or of what its control group allows.
     #[arg(long, value_name = "SIZE", value_parser = trace::quantity::parse_bytes)]
     memory: Option<u64>,
@@ -292,7 +293,7 @@ struct Digest {
     /// Folder for the digests, and for a copy of the jobs' histories; made if missing.
     #[arg(long, value_name = "DIGESTS")]
     out: PathBuf,
-    /// Memory that it may take, as 1GiB; an eighth of it is for packets, and those beyond go to a temporary file (in TMPDIR).
+    /// Memory that it may take, as 1GiB; an eighth of it, and no more than 64MiB, is for packets, and those beyond go to a temporary file (in TMPDIR).
     /// Without it: a quarter of the machine's, or of what its control group allows.
     #[arg(long, value_name = "SIZE", value_parser = trace::quantity::parse_bytes)]
     memory: Option<u64>,
@@ -419,18 +420,17 @@ fn prepare(out: &Path, force: bool) -> Result<()> {
 /// Packets of which a merge takes long enough for people to be told beforehand.
 const MANY_PACKETS: u64 = 20_000_000;
 
-/// Looks at what captures hold, and refuses what takes more memory than may be taken. Says what it will take, bytes.
-fn look(captures: &[PathBuf], memory: Option<u64>) -> Result<(u64, Options)> {
+/// Looks at what captures hold, and refuses what takes more memory than may be taken, or more room for temporary files than there is.
+fn look(captures: &[PathBuf], memory: Option<u64>) -> Result<(Foreseen, Options)> {
     let limit = memory.or_else(memory::default_limit).unwrap_or(u64::MAX);
-    let volume = memory::check(captures, limit)?;
+    let foreseen = memory::check(captures, limit)?;
     let options = Options { packet_bytes: memory::for_packets(limit), ..Options::default() };
-    let foreseen = volume.memory_bytes(options.packet_bytes);
-    if volume.packets >= MANY_PACKETS && io::stderr().is_terminal() {
+    if foreseen.packets >= MANY_PACKETS && io::stderr().is_terminal() {
         trace::stderr::print(format!(
             "about {} million packets: up to {} of memory, and {} of room for temporary files in {}",
-            volume.packets / 1_000_000,
-            quantity::show_bytes(foreseen),
-            quantity::show_bytes(volume.packed_bytes()),
+            foreseen.packets / 1_000_000,
+            quantity::show_bytes(foreseen.memory_bytes),
+            quantity::show_bytes(foreseen.temporary_bytes),
             std::env::temp_dir().display()
         ));
     }

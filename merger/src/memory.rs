@@ -1,4 +1,4 @@
-//! How much memory a merge will take, told before it begins, and how much it may take.
+//! How much memory and how much room for temporary files a merge will take, told before it begins, and how much it may take.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -44,9 +44,10 @@ fn measure(captures: &[PathBuf]) -> Result<Measured, MergeError> {
     let volumes = files.par_iter().map(|(folder, file)| {
         let volume = folder.open(file).and_then(|input| volume_of(folder, file, input));
         match volume {
-            Ok(volume) => {
-                Ok(Measured { volume, heaviest: (volume.memory_bytes(u64::MAX) - base_bytes(), folder.shown(file)) })
-            }
+            Ok(volume) => Ok(Measured {
+                volume,
+                heaviest: (volume.memory_bytes(for_packets(u64::MAX)) - base_bytes(), folder.shown(file)),
+            }),
             Err(error) if is_damage(&error) => Ok(Measured::default()),
             Err(error) => Err(MergeError::io(folder.folder.path().join(file.path()))(error)),
         }
@@ -250,19 +251,60 @@ pub fn peak_bytes() -> u64 {
 
 /// Packets may take one of so many equal shares of a merge's memory.
 const SHARES: u64 = 8;
+/// More memory than this makes a merge no faster: the system holds temporary files in what is free.
+const MAX_FOR_PACKETS: u64 = 64 << 20;
 
 /// Memory that packets may take of so much, bytes.
 #[must_use]
 pub fn for_packets(limit: u64) -> u64 {
-    limit / SHARES
+    (limit / SHARES).min(MAX_FOR_PACKETS)
 }
 
-/// Refuses captures whose merge takes more than `limit` bytes.
+/// What a merge is said to take at most before it begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Foreseen {
+    /// Packets.
+    pub packets: u64,
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// Room for temporary files, bytes.
+    pub temporary_bytes: u64,
+}
+
+/// Foresees what the merge of captures takes, and refuses those that take more than `limit` bytes of memory, or more room for temporary
+/// files than there is.
 ///
 /// # Errors
-/// If it does, or the captures cannot be looked at.
-pub fn check(captures: &[PathBuf], limit: u64) -> Result<Volume, MergeError> {
-    check_with(captures, limit, Volume::memory_bytes)
+/// If they do, or cannot be looked at.
+pub fn check(captures: &[PathBuf], limit: u64) -> Result<Foreseen, MergeError> {
+    let volume = check_with(captures, limit, Volume::memory_bytes)?;
+    let share = for_packets(limit);
+    let foreseen = Foreseen {
+        packets: volume.packets,
+        memory_bytes: volume.memory_bytes(share),
+        temporary_bytes: volume.temporary_bytes(share),
+    };
+    let folder = std::env::temp_dir();
+    let free = free_bytes(&folder);
+    refuse_without_room(foreseen, folder, free)?;
+    Ok(foreseen)
+}
+
+/// What an ordinary user may still write on the file system of a folder, bytes; `None` = it does not tell.
+fn free_bytes(folder: &Path) -> Option<u64> {
+    let about = rustix::fs::statvfs(folder).ok()?;
+    Some(about.f_bavail.saturating_mul(about.f_frsize))
+}
+
+fn refuse_without_room(foreseen: Foreseen, folder: PathBuf, free: Option<u64>) -> Result<(), MergeError> {
+    match free {
+        Some(free) if free < foreseen.temporary_bytes => Err(MergeError::Room {
+            needed: quantity::show_bytes(foreseen.temporary_bytes),
+            free: quantity::show_bytes(free),
+            folder,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses captures whose digests take more than `limit` bytes to make.
@@ -279,9 +321,9 @@ fn check_with(captures: &[PathBuf], limit: u64, taken: fn(&Volume, u64) -> u64) 
     if taken(&volume, for_packets(limit)) <= limit {
         return Ok(volume);
     }
-    // All in memory, or all but what packets, and their segments in a quarter of that, take beyond their share.
+    // With as much for packets as they ever get, or with a share in which packets, and their segments in a quarter of it, just fit.
     let others = taken(&volume, 0).saturating_mul(4 * SHARES) / (4 * SHARES - 5);
-    let needed = taken(&volume, u64::MAX).min(others + SHARES);
+    let needed = taken(&volume, for_packets(u64::MAX)).min(others + SHARES);
     let show = quantity::show_bytes;
     Err(MergeError::Memory {
         volume: Box::new(volume),
@@ -290,4 +332,25 @@ fn check_with(captures: &[PathBuf], limit: u64, taken: fn(&Volume, u64) -> u64) 
         file: heaviest.1,
         part: show(heaviest.0),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    #[test]
+    fn a_merge_without_room_for_its_files_is_refused_with_the_figures() {
+        let foreseen = Foreseen { temporary_bytes: 30 << 30, ..Foreseen::default() };
+        let refused = |free: Option<u64>| refuse_without_room(foreseen, "/spool".into(), free);
+        assert!(refused(Some(30 << 30)).is_ok() && refused(None).is_ok());
+        let said = refused(Some(10 << 30)).unwrap_err().to_string();
+        assert!(["30GiB", "10GiB", "/spool", "TMPDIR"].iter().all(|part| said.contains(part)), "{said}");
+    }
+
+    #[test]
+    fn a_file_system_tells_what_is_free() {
+        assert!(free_bytes(Path::new("/")).is_some() && free_bytes(Path::new("/there/is/none")).is_none());
+    }
 }

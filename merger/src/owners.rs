@@ -7,12 +7,13 @@ use rayon::prelude::*;
 use trace::ids::ProcessId;
 use trace::jvm::JvmRecord;
 use trace::rows::OwnerEvidence;
-use trace::socket::{SocketRecord, TcpCounters};
+use trace::socket::SocketRecord;
 
 use crate::capture::HostCapture;
 use crate::join::{AddressBook, ObservedConnection};
 use crate::joined::JvmEvent;
 use crate::jvm_events::JvmEvents;
+use crate::kernel::Counted;
 use crate::maps::HashMap;
 use crate::processes::Processes;
 use crate::records::{begin_of, end_of, ends_of};
@@ -28,8 +29,8 @@ pub struct End {
     pub process: Option<ProcessId>,
     /// How that is known.
     pub evidence: Option<OwnerEvidence>,
-    /// The kernel's counters, by time; true = the last ones, from when the socket died.
-    pub counters: Vec<(u64, bool, TcpCounters)>,
+    /// What the kernel counted.
+    pub counted: Counted,
 }
 
 /// What is known of a connection, apart from its packets.
@@ -38,7 +39,7 @@ pub struct Attribution {
     /// The client's end, the server's end.
     pub ends: [End; 2],
     /// Records of JVMs at either end: number in the list of JVM events, and whether it is the client's JVM.
-    pub records: Vec<(usize, bool)>,
+    pub records: Vec<(u32, bool)>,
 }
 
 /// Connections by one end: host, address there, address of the other end.
@@ -231,7 +232,7 @@ pub fn investigate(
     jvm.look(mention_of, |mention| match mention {
         Some(Mention::Connection { number, link, at_client, evidence, distance, process }) => {
             claim(link, at_client, evidence, distance, process);
-            attribution[link].records.push((number, at_client));
+            attribution[link].records.push((in_32_bits(number), at_client));
         }
         Some(Mention::Call(number)) => calls.push(number),
         Some(Mention::Fetch(number)) => fetches.push(number),
@@ -257,11 +258,14 @@ pub fn investigate(
                 let distance = index.distance(link, t, t);
                 claim(link, at_client, OwnerEvidence::Scan, distance, process);
                 if distance == 0 {
-                    seen.entry((link, at_client)).or_default().push(process);
+                    let owners = seen.entry((link, at_client)).or_default();
+                    if !owners.contains(&process) {
+                        owners.push(process);
+                    }
                 }
             }
             if let Some(tcp) = tcp.filter(|_| says_what_was_recorded(&links[link], hosts, book, t, died)) {
-                attribution[link].ends[usize::from(!at_client)].counters.push((t, died, tcp));
+                attribution[link].ends[usize::from(!at_client)].counted.add(t, died, &tcp);
             }
         }
     }
@@ -278,9 +282,10 @@ pub fn investigate(
             // Anybody can write a JVM's file; what the kernel said of a socket while it lived stands above that.
             Some(owners) if evidence == OwnerEvidence::Jvm && !owners.contains(&process) => {
                 *contradicted.entry(process).or_default() += 1;
-                attribution[link]
-                    .records
-                    .retain(|&(number, of_client)| of_client != at_client || owners.contains(&jvm.process(number)));
+                attribution[link].records.retain(|&(number, of_client)| {
+                    of_client != at_client
+                        || jvm.process(number as usize).is_some_and(|process| owners.contains(&process))
+                });
                 (owners[0], OwnerEvidence::Scan)
             }
             _ => (process, evidence),
@@ -293,11 +298,14 @@ pub fn investigate(
     attach_fetches(&mut attribution, links, hosts, book, (jvm, &fetches));
     for attribution in &mut attribution {
         attribution.records.sort_unstable();
-        for end in &mut attribution.ends {
-            end.counters.sort_by_key(|counter| (counter.0, counter.1));
-        }
+        attribution.records.shrink_to_fit();
     }
     Findings { attribution, contradicted }
+}
+
+/// The number of a record: a capture of four billion of them fits on no disk of a host.
+fn in_32_bits(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// Whether the kernel's count of this time can be compared: while nobody recorded packets, it grew all the same. A socket
@@ -345,7 +353,7 @@ fn attach_calls(
             at.first_ns <= to && at.last_ns + SLACK_NS >= from && book.host_of(at.client.ip(), at.host) == Some(host)
         });
         if let Some(&link) = open {
-            attribution[link].records.push((number, true));
+            attribution[link].records.push((in_32_bits(number), true));
         }
     }
 }
@@ -383,7 +391,7 @@ fn attach_fetches(
             link.first_ns <= t0 && t0 <= link.last_ns && is_there(link)
         });
         if let Some(&link) = open {
-            attribution[link].records.push((number, true));
+            attribution[link].records.push((in_32_bits(number), true));
         }
     }
 }

@@ -2,30 +2,33 @@
 //! long capture lie in a temporary file.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::segments::{Segment, Stream};
+use crate::temporary::TemporaryFile;
 use crate::varint::{MAX_BYTES, get, put, unzigzag, zigzag};
 
-/// Segments between two places at which reading can begin.
+/// Segments between two places at which reading can begin, of streams of so many, and of longer ones.
 const BLOCK: usize = 64;
+const MAX_SHORT: usize = 1024;
+const LONG_BLOCK: usize = 256;
 
 /// The segments of a [`Stream`], packed.
 #[derive(Clone, Debug, Default)]
 pub struct PackedStream {
     bytes: Bytes,
     blocks: Vec<Block>,
+    /// Segments of each but the last one.
+    block: u32,
 }
 
 /// Where segments lie.
 #[derive(Clone, Debug)]
 enum Bytes {
     Held(Vec<u8>),
-    Spilled { file: Arc<File>, at: u64, length: usize },
+    Spilled { file: Arc<TemporaryFile>, at: u64, length: usize },
 }
 
 impl Default for Bytes {
@@ -40,7 +43,7 @@ impl Default for Bytes {
 pub(crate) struct StreamSpill {
     limit: u64,
     held: AtomicU64,
-    file: Mutex<Option<Arc<File>>>,
+    file: Mutex<Option<Arc<TemporaryFile>>>,
     /// Bytes of the file.
     end: AtomicU64,
 }
@@ -73,23 +76,29 @@ impl StreamSpill {
         Ok(stream)
     }
 
-    fn file(&self) -> io::Result<Arc<File>> {
+    fn file(&self) -> io::Result<Arc<TemporaryFile>> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         match &*file {
             Some(file) => Ok(Arc::clone(file)),
-            None => Ok(Arc::clone(file.insert(Arc::new(tempfile::tempfile()?)))),
+            None => Ok(Arc::clone(file.insert(Arc::new(TemporaryFile::new()?)))),
         }
     }
 }
 
-/// Where a block begins: what its first segment is told against.
+/// Where a block begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Block {
     /// Offset of its first segment's first byte.
     offset: u64,
     /// Its place in the bytes.
     at: usize,
-    context: Context,
+}
+
+impl Block {
+    /// What its first segment is told against.
+    fn context(self) -> Context {
+        Context { end: self.offset, ..Context::default() }
+    }
 }
 
 /// What a segment is told against.
@@ -114,17 +123,21 @@ impl PackedStream {
     /// Packs the segments of a stream.
     #[must_use]
     pub fn of(stream: &Stream) -> Self {
-        let mut bytes = Vec::with_capacity(stream.segments.len() * USUAL_RECORD);
-        let mut blocks = Vec::with_capacity(stream.segments.len().div_ceil(BLOCK));
+        let segments = stream.segments.len();
+        let block = if segments > MAX_SHORT { LONG_BLOCK } else { BLOCK };
+        let mut bytes = Vec::with_capacity(segments * USUAL_RECORD);
+        let mut blocks = Vec::with_capacity(segments.div_ceil(block));
         let mut context = Context::default();
         for (number, segment) in stream.segments.iter().enumerate() {
-            if number % BLOCK == 0 {
-                blocks.push(Block { offset: segment.offset, at: bytes.len(), context });
+            if number % block == 0 {
+                let begin = Block { offset: segment.offset, at: bytes.len() };
+                blocks.push(begin);
+                context = begin.context();
             }
             context.write(&mut bytes, segment);
         }
         bytes.shrink_to_fit();
-        Self { bytes: Bytes::Held(bytes), blocks }
+        Self { bytes: Bytes::Held(bytes), blocks, block: block as u32 }
     }
 
     /// All segments.
@@ -152,9 +165,18 @@ impl PackedStream {
     fn segments(&self, from: usize, to: usize, is_wanted: impl Fn(&Segment) -> bool) -> io::Result<Vec<Segment>> {
         let Some(first) = self.blocks.get(from) else { return Ok(Vec::new()) };
         let bytes = self.bytes.read(first.at, self.blocks.get(to.max(from)).map(|block| block.at))?;
-        let (mut context, mut rest) = (first.context, &bytes[..]);
-        let mut wanted = Vec::with_capacity(to.saturating_sub(from) * BLOCK);
-        wanted.extend(std::iter::from_fn(|| context.read(&mut rest)).filter(is_wanted));
+        let (mut context, mut rest) = (Context::default(), &bytes[..]);
+        let mut wanted = Vec::with_capacity(to.saturating_sub(from) * self.block as usize);
+        let mut next = self.blocks[from..].iter();
+        let read = (0..).map_while(|number| {
+            if number % self.block == 0
+                && let Some(block) = next.next()
+            {
+                context = block.context();
+            }
+            context.read(&mut rest)
+        });
+        wanted.extend(read.filter(is_wanted));
         Ok(wanted)
     }
 }

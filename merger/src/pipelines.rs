@@ -5,13 +5,19 @@ use std::collections::BTreeMap;
 use trace::ids::{ConnectionId, ProcessId};
 use trace::rows::{ConnectionRow, MessageKind, ProcessRow};
 
-use crate::compact::Message;
+use crate::compact::ReadMessages;
 
 /// The longest pipeline that is followed.
 const MAX_NODES: usize = 32;
 
 /// For each write of a later hop (connection and number of the operation on it): the connection on which the block came.
 pub(crate) type Upstream = BTreeMap<(ConnectionId, i64), ConnectionId>;
+
+/// For each write (connection and number of the operation on it): which hop it is.
+pub(crate) type Hops = BTreeMap<(ConnectionId, i64), u32>;
+
+/// The name of messages of writes.
+pub(crate) const WRITE: &str = "write";
 
 /// A write operation.
 #[derive(Clone, Copy)]
@@ -21,19 +27,19 @@ struct Write {
     block: u64,
 }
 
-/// Sets the hop of all messages of write operations: 1 where the writer is no DataNode, else one more than the hop by
+/// Finds the hop of all write operations: 1 where the writer is no DataNode, else one more than the hop by
 /// which that DataNode receives the block. Where the writer is not known, a block that came to its host before is taken
 /// to be passed on: pipelines are opened hop by hop.
 pub(crate) fn number_hops(
-    messages: &mut [Message],
+    messages: &ReadMessages,
     connections: &[ConnectionRow],
     processes: &[ProcessRow],
-) -> Upstream {
+) -> (Hops, Upstream) {
     let is_data_node =
         |process: Option<ProcessId>| process.is_some_and(|process| processes[process.index()].role == "DataNode");
     let writes: Vec<Write> = messages
         .iter()
-        .filter(|message| message.kind == MessageKind::BlockRequest && message.name == "write")
+        .filter(|message| message.kind == MessageKind::BlockRequest && message.name == WRITE)
         .filter_map(|message| Some(Write { connection: message.connection, call: message.call, block: message.block? }))
         .collect();
     let mut arrivals: BTreeMap<u64, Vec<Write>> = BTreeMap::new();
@@ -41,7 +47,7 @@ pub(crate) fn number_hops(
         arrivals.entry(write.block).or_default().push(*write);
     }
     let mut upstream = Upstream::new();
-    let mut hops: BTreeMap<(ConnectionId, i64), u32> = BTreeMap::new();
+    let mut hops = Hops::new();
     for write in &writes {
         let row = &connections[write.connection.index()];
         let known = row.client_process.is_some();
@@ -84,8 +90,5 @@ pub(crate) fn number_hops(
             break;
         }
     }
-    for message in messages.iter_mut().filter(|message| message.name == "write") {
-        message.hop = hops.get(&(message.connection, message.call)).copied();
-    }
-    upstream
+    (hops, upstream)
 }

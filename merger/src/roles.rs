@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace::ids::ProcessId;
 use trace::rows::{ConnectionRow, MessageKind, ProcessRow};
 
-use crate::compact::Message;
+use crate::compact::ReadMessages;
 use crate::processes::UNKNOWN_ROLE;
 
 const LOCALIZER: &str = "ContainerLocalizer";
@@ -56,7 +56,7 @@ const CALLS_1: [(&str, &str, &str); 7] = [
 /// works for a task attempt runs it, whatever it asks; one that asks for files, and on whose `listening` nobody could call, is
 /// a client.
 pub(crate) fn infer(
-    messages: &[Message],
+    messages: &ReadMessages,
     connections: &[ConnectionRow],
     listening: &BTreeSet<ProcessId>,
     processes: &mut [ProcessRow],
@@ -68,7 +68,7 @@ pub(crate) fn infer(
     let mut reported: BTreeMap<ProcessId, BTreeSet<&str>> = BTreeMap::new();
     // Of those that ask a NameNode or a DataNode: the attempts for which they work.
     let mut asking: BTreeMap<ProcessId, BTreeSet<Option<&str>>> = BTreeMap::new();
-    for message in messages {
+    for message in messages.iter() {
         let row = &connections[message.connection.index()];
         let (client, server) = match message.kind {
             MessageKind::RpcRequest => {
@@ -80,7 +80,7 @@ pub(crate) fn infer(
             _ => continue,
         };
         if let Some(process) = row.client_process.filter(|_| matches!(server, "NameNode" | "DataNode")) {
-            asking.entry(process).or_default().insert(message.attempt.as_deref());
+            asking.entry(process).or_default().insert(message.attempt);
         }
         for (process, role) in [(row.client_process, client), (row.server_process, server)] {
             if let Some(process) = process.filter(|_| !role.is_empty()) {

@@ -8,7 +8,8 @@ use trace::manifest::Loss;
 
 use crate::built_trace::WrittenTrace;
 use crate::check::table_parts::{bytes, plain};
-use crate::memory;
+use crate::memory::{self, Foreseen};
+use crate::temporary;
 
 /// A trace in a few figures.
 #[derive(Clone, Debug, Serialize)]
@@ -23,6 +24,10 @@ pub struct Summary {
     pub memory_estimate_bytes: u64,
     /// The most that it took, bytes; 0 = not known.
     pub memory_peak_bytes: u64,
+    /// What its temporary files were said to take before it began, bytes.
+    pub temporary_estimate_bytes: u64,
+    /// The most that lay in them at one time, bytes.
+    pub temporary_peak_bytes: u64,
     /// First to last packet, seconds.
     pub duration_s: f64,
     /// Host whose clock is the reference.
@@ -42,14 +47,16 @@ pub struct Summary {
 impl Summary {
     /// Of a trace that was written to a folder.
     #[must_use]
-    pub fn new(written: WrittenTrace, trace: PathBuf, wall_s: f64, memory_estimate_bytes: u64) -> Self {
+    pub fn new(written: WrittenTrace, trace: PathBuf, wall_s: f64, foreseen: Foreseen) -> Self {
         let WrittenTrace { manifest, rows, bytes_by_protocol, packets, clocks } = written;
         Self {
             trace,
             packets,
             wall_s,
-            memory_estimate_bytes,
+            memory_estimate_bytes: foreseen.memory_bytes,
             memory_peak_bytes: memory::peak_bytes(),
+            temporary_estimate_bytes: foreseen.temporary_bytes,
+            temporary_peak_bytes: temporary::peak_bytes(),
             duration_s: manifest.end_ns.saturating_sub(manifest.start_ns) as f64 / 1e9,
             reference_host: manifest.reference_host,
             clocks: clocks
@@ -91,14 +98,16 @@ impl Summary {
         }
         out += &format!(
             "{}: {} packets over {:.1} s, merged in {:.1} s ({:.2} million packets a second) with up \
-             to {} MiB of memory ({} foreseen)\n",
+             to {} MiB of memory ({} foreseen) and {} MiB in temporary files ({} foreseen)\n",
             self.trace.display(),
             bytes(self.packets),
             self.duration_s,
             self.wall_s,
             self.packets as f64 / 1e6 / self.wall_s.max(1e-9),
             self.memory_peak_bytes >> 20,
-            self.memory_estimate_bytes >> 20
+            self.memory_estimate_bytes >> 20,
+            self.temporary_peak_bytes >> 20,
+            self.temporary_estimate_bytes >> 20
         );
         out
     }

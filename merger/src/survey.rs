@@ -1,12 +1,13 @@
 //! The first look at all packets, flow by flow: which connections there are, and what two hosts saw of each other.
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
 use crate::capture::HostCapture;
 use crate::capture::store::{FlowPackets, LoneFlow};
-use crate::clock::{self, BothSaw, PairClouds, PairFit};
+use crate::clock::{BothSaw, PairFit, PairsSaw};
 use crate::join::{self, AddressBook, Found, ObservedFlow};
 
 /// What a flow's packets are, as each host saw them; hosts by number.
@@ -18,37 +19,48 @@ pub(crate) struct Survey {
     pub flows: Vec<ObservedFlow>,
     /// The connections of each.
     pub found: Vec<Vec<Found>>,
-    clouds: Vec<PairClouds>,
+    pairs: PairsSaw,
 }
 
 impl Survey {
     /// Looks at all packets; `seen` is told how many they are, flow by flow.
     pub fn of(hosts: &[HostCapture], book: &AddressBook, seen: impl Fn(u64) + Sync) -> io::Result<Self> {
         let flows = join::flows(hosts);
-        let surveyed = flows.par_iter().with_max_len(1).map(|flow| {
+        let pairs = Mutex::new(PairsSaw::new(false));
+        let found = flows.par_iter().with_max_len(1).map(|flow| {
             let views = load(hosts, flow)?;
-            let clouds = both_saw(flow, &views, book).map(|both| both.clouds(false));
+            add(&pairs, both_saw(flow, &views, book), false);
             let found = join::find(&views);
             seen(packets_of(&views));
-            Ok((found, clouds))
+            Ok(found)
         });
-        let (found, clouds): (Vec<_>, Vec<_>) = surveyed.collect::<io::Result<Vec<_>>>()?.into_iter().unzip();
-        Ok(Self { flows, found, clouds: clouds.into_iter().flatten().collect() })
+        let found = found.collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { flows, found, pairs: pairs.into_inner().unwrap_or_else(PoisonError::into_inner) })
     }
 
     /// How the clocks of each pair of hosts stand to each other.
     pub fn fits(&mut self, hosts: &[HostCapture]) -> Vec<PairFit> {
-        clock::fit(std::mem::take(&mut self.clouds), false, &ranges(hosts))
+        std::mem::take(&mut self.pairs).fit(&ranges(hosts))
     }
 
     /// The same with every packet that two hosts saw.
     pub fn whole_fits(&self, hosts: &[HostCapture], book: &AddressBook) -> io::Result<Vec<PairFit>> {
-        let clouds = self.flows.par_iter().with_max_len(1).filter(|flow| ends(flow, book).is_some()).map(|flow| {
+        let pairs = Mutex::new(PairsSaw::new(true));
+        let between = self.flows.par_iter().with_max_len(1).filter(|flow| ends(flow, book).is_some());
+        between.try_for_each(|flow| {
             let views = load(hosts, flow)?;
-            Ok(both_saw(flow, &views, book).map(|both| both.clouds(true)))
-        });
-        let clouds = clouds.collect::<io::Result<Vec<_>>>()?;
-        Ok(clock::fit(clouds.into_iter().flatten(), true, &ranges(hosts)))
+            add(&pairs, both_saw(flow, &views, book), true);
+            io::Result::Ok(())
+        })?;
+        Ok(pairs.into_inner().unwrap_or_else(PoisonError::into_inner).fit(&ranges(hosts)))
+    }
+}
+
+/// Adds what two hosts saw of a flow: all of it, or its edges.
+fn add(pairs: &Mutex<PairsSaw>, both: Option<BothSaw>, keeps_all: bool) {
+    if let Some(both) = both {
+        let clouds = both.clouds(keeps_all);
+        pairs.lock().unwrap_or_else(PoisonError::into_inner).add(clouds);
     }
 }
 

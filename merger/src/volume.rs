@@ -1,28 +1,33 @@
-//! How much captures hold, and the memory that a merge of so much takes.
+//! How much captures hold, and the memory and the room for temporary files that a merge of so much takes.
 
 use serde::{Deserialize, Serialize};
 
-// What each part takes at most, bytes. Fitted on 2026-11-26 to what `merger build --json` says that it took in the end (foreseen;
-// taken, MiB). On 2026-11-27: terasort (137; 79), wordcount (121; 50), encrypted (116; 40), 45 terasorts (564; 416 to 455 with
-// `--memory 1GiB`, 1,044; 628 with 4GiB), 145 terasorts (1,391; 1,086 with 2GiB), 400,000 fetches, each of a map of its own (227; 206).
-// Before memory was given back at each step: 120,000 connections of a SYN each (572; 496), 1,000,000 packets without payload (133; 42),
-// 300,000 with 200 bytes each (225; 125), 400,000 records of JVMs, of calls (226; 152) and of threads (226; 78), as many of sockets, with
-// half as many processes (355; 243).
+// What each part takes at most, bytes. Set on 2026-11-27 by what `merger build --json` says that it took in the end (foreseen; taken, MiB):
+// terasort (137; 77), wordcount (121; 52), encrypted (116; 41), and of golden terasorts told again and again (`enlarge-capture`) 15
+// with `--memory 512MiB`, 45 with 1GiB and 145 with 2GiB: docs/foreign-captures.md has the figures, those of temporary files among them.
 
-/// A merge of nothing takes 40 MiB.
+/// What a merge of nothing takes (40 MiB), lists before they go to files, and the rows of a table that are written at once.
 const BASE_BYTES: u64 = 92 << 20;
-/// What each thread holds: three terasorts take 142 MiB with two threads, 204 with 8 and 242 with 16.
+/// What each thread holds.
 const BYTES_PER_THREAD: u64 = 10 << 20;
-/// What stays of a packet: its segment, its share of messages and causes.
-const BYTES_PER_PACKET: u64 = 4;
-/// A packet without its payload, packed, while it is in memory: vectors grow by half of what they hold on average.
+/// A packet without its payload, packed, while it is in memory.
 const PACKED_BYTES: u64 = 18;
+/// What stays in memory of a packet when its connection has been read.
+const BYTES_PER_PACKET: u64 = 1;
 const BYTES_PER_CONNECTION: u64 = 4_000;
-/// A record of a JVM while packets are in memory.
-const BYTES_PER_READ_RECORD: u64 = 120;
-/// What becomes of it: a span, its row, its part in causes.
-const BYTES_PER_JVM_RECORD: u64 = 300;
-const BYTES_PER_SOCKET_RECORD: u64 = 450;
+const BYTES_PER_JVM_RECORD: u64 = 60;
+const BYTES_PER_SOCKET_RECORD: u64 = 200;
+
+/// What a packet without its payload takes in a temporary file.
+const FILED_BYTES: u64 = 12;
+/// What lies in temporary files of a packet while it lies there itself: its segment, what its link carried, its share of messages.
+const FILED_BESIDE_BYTES: u64 = 10;
+/// What lies in them later: its segment, its share of messages, events and causes.
+const FILED_LATER_BYTES: u64 = 16;
+/// A message, what was told of it, and its causes, of each record of a JVM.
+const FILED_BYTES_PER_JVM_RECORD: u64 = 300;
+/// What lies in memory of what could lie in files.
+const UNFILED_BYTES: u64 = 16 << 20;
 
 /// What captures hold, as far as memory is concerned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,15 +76,26 @@ impl Volume {
         self.read_bytes(packets).saturating_add(segments).max(with_base(&causes))
     }
 
+    /// Room that temporary files of a merge of this take at most, bytes, if packets may take so much of memory: while connections are
+    /// read, or while causes are found.
+    #[must_use]
+    pub fn temporary_bytes(&self, for_packets: u64) -> u64 {
+        let filed = self.packets.saturating_mul(FILED_BYTES).saturating_add(self.kept_bytes);
+        let packets = if self.packed_bytes() > for_packets { filed } else { 0 };
+        let of_records = self.jvm_records.saturating_mul(FILED_BYTES_PER_JVM_RECORD);
+        let beside = self.packets.saturating_mul(FILED_BESIDE_BYTES).saturating_add(packets);
+        let later = self.packets.saturating_mul(FILED_LATER_BYTES).saturating_add(of_records);
+        beside.max(later).saturating_sub(UNFILED_BYTES)
+    }
+
     /// Memory that the making of digests of this takes at most, bytes.
     #[must_use]
     pub fn digest_bytes(&self, for_packets: u64) -> u64 {
         self.read_bytes(self.packed_bytes().min(for_packets))
     }
 
-    /// What its packets take in memory or in a temporary file, bytes.
-    #[must_use]
-    pub fn packed_bytes(&self) -> u64 {
+    /// What its packets take in memory, bytes.
+    fn packed_bytes(&self) -> u64 {
         self.packets.saturating_mul(PACKED_BYTES).saturating_add(self.kept_bytes.saturating_mul(3) / 2)
     }
 
@@ -88,9 +104,8 @@ impl Volume {
         with_base(&[
             (packets, 1),
             (self.connections, BYTES_PER_CONNECTION),
-            (self.jvm_records, BYTES_PER_READ_RECORD),
+            (self.jvm_records, BYTES_PER_JVM_RECORD),
             (self.socket_records, BYTES_PER_SOCKET_RECORD),
-            (self.socket_bytes, 1),
         ])
     }
 }

@@ -1,84 +1,36 @@
 //! Text that many rows share: each word lies in memory once.
 
-use std::borrow::Borrow;
-use std::fmt;
-use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use crate::maps::HashSet;
+use crate::maps::HashMap;
 
-/// A word that others may share.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Word(Arc<String>);
-
-impl Word {
-    /// Its text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Deref for Word {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Borrow<str> for Word {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&str> for Word {
-    fn from(text: &str) -> Self {
-        Self(Arc::new(text.to_owned()))
-    }
-}
-
-impl From<String> for Word {
-    fn from(text: String) -> Self {
-        Self(Arc::new(text))
-    }
-}
-
-impl PartialEq<str> for Word {
-    fn eq(&self, other: &str) -> bool {
-        self.0.as_str() == other
-    }
-}
-
-impl PartialEq<&str> for Word {
-    fn eq(&self, other: &&str) -> bool {
-        self.0.as_str() == *other
-    }
-}
-
-impl fmt::Display for Word {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// The words that there are so far.
-#[derive(Debug, Default)]
+/// Words by their numbers, which come in the order of first use.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Words {
-    known: Mutex<HashSet<Word>>,
+    words: Vec<Arc<str>>,
+    numbers: HashMap<Arc<str>, u32>,
 }
 
 impl Words {
-    /// The word of a text, which is made where it is new.
-    pub fn of(&self, text: &str) -> Word {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(word) = known.get(text) {
-            return word.clone();
+    /// The number of a text, which gets one where it is new.
+    pub fn number_of(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.known(text) {
+            return number;
         }
-        let word = Word::from(text);
-        known.insert(word.clone());
-        word
+        let (word, number) = (Arc::from(text), u32::try_from(self.words.len()).unwrap_or(u32::MAX));
+        self.words.push(Arc::clone(&word));
+        self.numbers.insert(word, number);
+        number
+    }
+
+    /// The number of a text that has one.
+    pub fn known(&self, text: &str) -> Option<u32> {
+        self.numbers.get(text).copied()
+    }
+
+    /// The text of a number; "" = it has none.
+    pub fn text(&self, number: u32) -> &str {
+        self.words.get(number as usize).map_or("", |word| word)
     }
 }
 
@@ -87,9 +39,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_lies_in_memory_once() {
-        let words = Words::default();
-        let (first, again, other) = (words.of("allocate"), words.of("allocate"), words.of("complete"));
-        assert!(Arc::ptr_eq(&first.0, &again.0) && first == "allocate" && other == *"complete" && other != first);
+    fn a_word_has_one_number() {
+        let mut words = Words::default();
+        let (first, again, other) =
+            (words.number_of("allocate"), words.number_of("allocate"), words.number_of("complete"));
+        assert!(first == again && first != other && words.words.len() == 2);
+        assert_eq!([first, other].map(|number| words.text(number)), ["allocate", "complete"]);
+        assert_eq!((words.known("complete"), words.known("create"), words.text(7)), (Some(other), None, ""));
     }
 }

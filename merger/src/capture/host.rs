@@ -12,6 +12,7 @@ use trace::manifest::ForeignProcess;
 
 use super::packed_records::PackedRecords;
 use super::packed_sockets::PackedSockets;
+use super::started::{StartedThread, StartedThreads};
 use super::store::Packets;
 use crate::loss::{Loss, LossKind, Note as _};
 
@@ -119,18 +120,7 @@ pub struct JvmFile {
     pub clocks: Vec<u64>,
     /// Threads that were started, where those records were set apart.
     #[serde(skip)]
-    pub threads: Vec<StartedThread>,
-}
-
-/// A thread that another one of its JVM started.
-#[derive(Clone, Copy, Debug)]
-pub struct StartedThread {
-    /// When, nanoseconds since the epoch.
-    pub at_ns: u64,
-    /// The thread that started it.
-    pub by: u64,
-    /// The new thread.
-    pub child: u64,
+    pub threads: StartedThreads,
 }
 
 impl JvmFile {
@@ -150,7 +140,7 @@ impl JvmFile {
     pub(in crate::capture) fn settle(&mut self) {
         self.records.settle();
         self.clocks.shrink_to_fit();
-        self.threads.shrink_to_fit();
+        self.threads.settle();
     }
 }
 

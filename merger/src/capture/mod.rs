@@ -17,6 +17,7 @@ pub(crate) mod pcap;
 pub(crate) mod reading;
 pub(crate) mod recent;
 pub(crate) mod sense;
+pub mod started;
 pub mod store;
 
 use std::cmp::Reverse;

@@ -7,20 +7,47 @@
 //! text   = LEB128 of its place among all; what may be missing: 0, or 1 and the text; several: how many, and these
 //! ```
 
+use std::io;
+
 use trace::jvm::JvmRecord;
 
 use crate::maps::HashMap;
+use crate::spilled::ByteLog;
 use crate::varint::{MAX_BYTES, get, put, unzigzag, zigzag};
-use crate::words::Word;
+
+/// Memory that the records of one JVM take at most, texts apart, bytes.
+const MAX_HELD: usize = 32 << 10;
+/// Bytes that hold most records.
+const USUAL_RECORD: usize = 256;
 
 /// Records of JVMs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct PackedRecords {
-    bytes: Vec<u8>,
+    bytes: ByteLog,
     count: usize,
-    words: Vec<Word>,
-    /// Places of words, while records come.
-    places: HashMap<Word, u32>,
+    texts: Texts,
+    /// Places of texts, while records come.
+    places: HashMap<Box<str>, u32>,
+}
+
+/// Texts, one behind the other.
+#[derive(Clone, Debug, Default)]
+struct Texts {
+    all: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    fn push(&mut self, text: &str) {
+        self.all.push_str(text);
+        self.ends.push(self.all.len());
+    }
+
+    fn get(&self, place: usize) -> Option<&str> {
+        let begin = place.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        self.all.get(begin..*self.ends.get(place)?)
+    }
 }
 
 /// Stands for a number that is told in full; no near one has so many bits.
@@ -30,10 +57,18 @@ const NEAR: u64 = 1 << 40;
 /// Numbers above are times.
 const TIME: u64 = 1 << 50;
 
+impl Default for PackedRecords {
+    fn default() -> Self {
+        let bytes = ByteLog::within(MAX_HELD);
+        Self { bytes, count: 0, texts: Texts::default(), places: HashMap::default() }
+    }
+}
+
 impl PackedRecords {
     /// Appends a record.
     pub fn push(&mut self, record: &JvmRecord) {
         write(record, &mut Writer { all: self, time: 0 });
+        self.bytes.end_record();
         self.count += 1;
     }
 
@@ -56,20 +91,38 @@ impl PackedRecords {
 
     /// All of them, with their places for [`PackedRecords::at`].
     pub fn placed(&self) -> impl Iterator<Item = (usize, JvmRecord)> {
-        let mut rest = self.bytes.as_slice();
-        std::iter::from_fn(move || {
-            let at = self.bytes.len() - rest.len();
-            let mut reader = Reader { rest, words: &self.words, time: 0 };
-            let record = read(&mut reader)?;
-            rest = reader.rest;
-            Some((at, record))
+        self.bytes.parts().flat_map(move |(begin, part)| {
+            let mut at = 0;
+            std::iter::from_fn(move || {
+                let mut reader = Reader { rest: part.get(at..)?, texts: &self.texts, time: 0 };
+                let record = read(&mut reader)?;
+                let place = begin + at;
+                at = part.len() - reader.rest.len();
+                Some((place, record))
+            })
         })
     }
 
     /// The record at a place.
     #[must_use]
-    pub fn at(&self, at: usize) -> Option<JvmRecord> {
-        read(&mut Reader { rest: self.bytes.get(at..)?, words: &self.words, time: 0 })
+    pub fn at(&self, place: usize) -> Option<JvmRecord> {
+        let mut length = USUAL_RECORD;
+        loop {
+            let bytes = self.bytes.window(place, length)?;
+            let record = read(&mut Reader { rest: &bytes, texts: &self.texts, time: 0 });
+            if record.is_some() || bytes.len() < length {
+                return record;
+            }
+            length = length.saturating_mul(16);
+        }
+    }
+
+    /// Whether all could be kept, and looked at.
+    ///
+    /// # Errors
+    /// If a temporary file failed.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        self.bytes.check()
     }
 
     /// The same records, changed.
@@ -87,20 +140,23 @@ impl PackedRecords {
     /// Gives back what only helps to append.
     pub fn settle(&mut self) {
         self.places = HashMap::default();
-        self.bytes.shrink_to_fit();
-        self.words.shrink_to_fit();
+        self.bytes.settle();
+        self.texts.all.shrink_to_fit();
+        self.texts.ends.shrink_to_fit();
     }
 
     fn place_of(&mut self, text: &str) -> u32 {
-        if self.places.len() < self.words.len() {
-            self.places = self.words.iter().cloned().zip(0..).collect();
+        let known = self.texts.ends.len();
+        if self.places.len() < known {
+            let texts = (0..known).filter_map(|place| Some(self.texts.get(place)?.into()));
+            self.places = texts.zip(0..).collect();
         }
         if let Some(place) = self.places.get(text) {
             return *place;
         }
-        let (word, place) = (Word::from(text), u32::try_from(self.words.len()).unwrap_or(u32::MAX));
-        self.words.push(word.clone());
-        self.places.insert(word, place);
+        let place = u32::try_from(known).unwrap_or(u32::MAX);
+        self.texts.push(text);
+        self.places.insert(text.into(), place);
         place
     }
 }
@@ -114,7 +170,7 @@ impl Writer<'_> {
     fn raw(&mut self, number: u64) {
         let mut bytes = [0; MAX_BYTES];
         let length = put(&mut bytes, number);
-        self.all.bytes.extend_from_slice(&bytes[..length]);
+        self.all.bytes.tail().extend_from_slice(&bytes[..length]);
     }
 
     fn number(&mut self, number: u64) {
@@ -125,7 +181,7 @@ impl Writer<'_> {
             self.raw(number << 1);
         } else {
             self.raw(WIDE);
-            self.all.bytes.extend_from_slice(&number.to_le_bytes());
+            self.all.bytes.tail().extend_from_slice(&number.to_le_bytes());
         }
         if self.time == 0 && number > TIME {
             self.time = number;
@@ -135,7 +191,7 @@ impl Writer<'_> {
 
 struct Reader<'a> {
     rest: &'a [u8],
-    words: &'a [Word],
+    texts: &'a Texts,
     time: u64,
 }
 
@@ -205,7 +261,7 @@ impl Field for String {
 
     fn read(input: &mut Reader<'_>) -> Option<Self> {
         let place = usize::try_from(input.raw()?).ok()?;
-        input.words.get(place).map(|word| word.as_str().to_owned())
+        input.texts.get(place).map(str::to_owned)
     }
 }
 
@@ -236,7 +292,7 @@ macro_rules! variants {
         fn write(record: &JvmRecord, out: &mut Writer<'_>) {
             match record {
                 $(JvmRecord::$variant { $($field),* } => {
-                    out.all.bytes.push($number);
+                    out.all.bytes.tail().push($number);
                     $($field.write(out);)*
                 })*
             }
@@ -408,8 +464,7 @@ mod tests {
         records.iter().for_each(|record| packed.push(record));
         packed.settle();
         assert!(packed.iter().eq(records.iter().cloned()) && records.len() > 500);
-        let words: usize = packed.words.iter().map(|word| word.len() + 32).sum();
-        let taken = packed.bytes.len() + words;
+        let taken = packed.bytes.len() + packed.texts.all.len() + 8 * packed.texts.ends.len();
         assert!(5 * taken < records.len() * size_of::<JvmRecord>(), "{taken} bytes of {} records", records.len());
     }
 }

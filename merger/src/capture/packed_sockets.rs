@@ -1,15 +1,18 @@
 //! Records of sockets in a fifth of the memory: those of scans, which are nearly all, one after the other, each told against the one before.
 
+use std::borrow::Cow;
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use trace::socket::{Owner, SocketRecord, TcpCounters};
 
+use crate::spilled::ByteLog;
 use crate::varint::{MAX_BYTES, get, put, unzigzag, zigzag};
 
 /// Records of sockets, in their order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct PackedSockets {
-    bytes: Vec<u8>,
+    bytes: ByteLog,
     count: usize,
     context: Context,
     /// Names of sockets' states.
@@ -36,14 +39,25 @@ const COUNTED: u8 = 8;
 /// Linux has twelve states; records with more are not packed.
 const MAX_STATES: usize = 64;
 
+/// Memory that those of scans take at most, bytes.
+const MAX_HELD: usize = 256 << 10;
+
+impl Default for PackedSockets {
+    fn default() -> Self {
+        let (bytes, context) = (ByteLog::within(MAX_HELD), Context::default());
+        Self { bytes, count: 0, context, states: Vec::new(), others: Vec::new() }
+    }
+}
+
 impl PackedSockets {
     /// Appends a record.
     pub fn push(&mut self, record: SocketRecord) {
         self.count += 1;
         if self.pack(&record).is_none() {
-            self.bytes.push(OTHER);
+            self.bytes.tail().push(OTHER);
             self.others.push(record);
         }
+        self.bytes.end_record();
     }
 
     /// Appends a record of a scan; `None` = it is none.
@@ -55,7 +69,7 @@ impl PackedSockets {
                 self.begin(SOCKET | owned | counted(tcp.as_ref()), *t, *netns);
                 self.address(*local);
                 self.address(*remote);
-                self.bytes.push(state);
+                self.bytes.tail().push(state);
                 self.number(*inode);
                 if let Some(Owner { pid, start_ticks }) = owner {
                     self.number((*pid).into());
@@ -93,7 +107,7 @@ impl PackedSockets {
 
     fn begin(&mut self, what: u8, t: u64, netns: u64) {
         let Context { t: t_before, netns: netns_before } = std::mem::replace(&mut self.context, Context { t, netns });
-        self.bytes.push(what);
+        self.bytes.tail().push(what);
         self.number(zigzag(t.wrapping_sub(t_before) as i64));
         self.number(zigzag(netns.wrapping_sub(netns_before) as i64));
     }
@@ -101,23 +115,23 @@ impl PackedSockets {
     fn number(&mut self, number: u64) {
         let mut bytes = [0; MAX_BYTES];
         let length = put(&mut bytes, number);
-        self.bytes.extend_from_slice(&bytes[..length]);
+        self.bytes.tail().extend_from_slice(&bytes[..length]);
     }
 
     fn address(&mut self, address: SocketAddr) {
         match address {
             SocketAddr::V4(address) => {
-                self.bytes.push(4);
-                self.bytes.extend_from_slice(&address.ip().octets());
+                self.bytes.tail().push(4);
+                self.bytes.tail().extend_from_slice(&address.ip().octets());
             }
             SocketAddr::V6(address) => {
-                self.bytes.push(6);
-                self.bytes.extend_from_slice(&address.ip().octets());
+                self.bytes.tail().push(6);
+                self.bytes.tail().extend_from_slice(&address.ip().octets());
                 self.number(address.flowinfo().into());
                 self.number(address.scope_id().into());
             }
         }
-        self.bytes.extend_from_slice(&address.port().to_le_bytes());
+        self.bytes.tail().extend_from_slice(&address.port().to_le_bytes());
     }
 
     fn counters(&mut self, tcp: Option<&TcpCounters>) {
@@ -140,12 +154,27 @@ impl PackedSockets {
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = SocketRecord> + '_ {
-        let mut reader = Reader { rest: &self.bytes, context: Context::default(), states: &self.states };
-        let mut others = self.others.iter();
+        let (mut parts, mut others) = (self.bytes.parts(), self.others.iter());
+        let mut part: Cow<'_, [u8]> = Cow::default();
+        let (mut at, mut context) = (0, Context::default());
         std::iter::from_fn(move || {
+            while at >= part.len() {
+                ((_, part), at) = (parts.next()?, 0);
+            }
+            let mut reader = Reader { rest: &part[at..], context, states: &self.states };
             let what = reader.byte()?;
-            if what == OTHER { others.next().cloned() } else { reader.record(what) }
+            let record = if what == OTHER { others.next().cloned() } else { reader.record(what) };
+            (context, at) = (reader.context, part.len() - reader.rest.len());
+            record
         })
+    }
+
+    /// Whether all could be kept, and looked at.
+    ///
+    /// # Errors
+    /// If a temporary file failed.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        self.bytes.check()
     }
 
     /// The same records, changed.
@@ -169,7 +198,7 @@ impl PackedSockets {
 
     /// Gives memory back when all records are there.
     pub fn settle(&mut self) {
-        self.bytes.shrink_to_fit();
+        self.bytes.settle();
         self.others.shrink_to_fit();
     }
 }

@@ -1,9 +1,7 @@
 //! The packets of one host, gathered by the two addresses between which they went: packed in memory, and beyond a limit
 //! in a temporary file, from which each flow is read by itself.
 
-use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use trace::packet::{PacketView, PlainPacket};
@@ -12,6 +10,7 @@ use super::flows::{FlowKey, canonical};
 use super::observed::{Context, MAX_HEAD, Observed, kept};
 use super::recent::Recent;
 use crate::maps::HashMap;
+use crate::temporary::{Appending, TemporaryFile};
 
 /// Memory that the packets of a host may take where nobody says, bytes.
 const DEFAULT_LIMIT: u64 = 1 << 30;
@@ -47,7 +46,7 @@ impl Default for Packets {
 /// A temporary file without a name: it goes when the last reader goes.
 #[derive(Clone, Debug)]
 struct Spill {
-    file: Arc<File>,
+    file: Arc<TemporaryFile>,
     length: u64,
 }
 
@@ -67,6 +66,21 @@ struct StoredFlow {
 }
 
 impl StoredFlow {
+    /// Without packets; the first one comes from a file.
+    fn new(key: FlowKey, file: u16) -> Self {
+        Self {
+            key,
+            parts: Vec::new(),
+            bytes: Chunks::default(),
+            context: Context::default(),
+            packets: 0,
+            file,
+            several_files: false,
+            first_ns: u64::MAX,
+            last_ns: 0,
+        }
+    }
+
     fn spilled(&self) -> u64 {
         self.parts.iter().map(|(_, length)| u64::from(*length)).sum()
     }
@@ -269,17 +283,7 @@ impl Packets {
         let next = self.flows.len() as u32;
         let number = *self.numbers.entry(key).or_insert(next);
         if number == next {
-            self.flows.push(StoredFlow {
-                key,
-                parts: Vec::new(),
-                bytes: Chunks::default(),
-                context: Context::default(),
-                packets: 0,
-                file: first.file,
-                several_files: false,
-                first_ns: u64::MAX,
-                last_ns: 0,
-            });
+            self.flows.push(StoredFlow::new(key, first.file));
             self.held += FLOW_BYTES;
         }
         self.last = Some((key, number));
@@ -290,9 +294,10 @@ impl Packets {
     fn spill(&mut self) -> io::Result<()> {
         let spill = match &mut self.spill {
             Some(spill) => spill,
-            none => none.insert(Spill { file: Arc::new(tempfile::tempfile()?), length: 0 }),
+            none => none.insert(Spill { file: Arc::new(TemporaryFile::new()?), length: 0 }),
         };
-        let mut out = io::BufWriter::with_capacity(1 << 20, &*spill.file);
+        let appending = Appending { file: &spill.file, at: spill.length };
+        let mut out = io::BufWriter::with_capacity(1 << 20, appending);
         for flow in self.flows.iter_mut().filter(|flow| flow.bytes.len() > 0) {
             let length = u32::try_from(flow.bytes.len()).map_err(io::Error::other)?;
             if flow.spilled() + u64::from(length) > MAX_FLOW_BYTES {
@@ -377,10 +382,12 @@ impl Packets {
         self.flows[number as usize].in_order(self.spill.as_ref()).map(Some)
     }
 
-    /// Each flow by itself.
-    pub(crate) fn into_flows(self) -> HashMap<FlowKey, LoneFlow> {
-        let Self { flows, spill, .. } = self;
-        flows.into_iter().map(|flow| (flow.key, LoneFlow { flow, spill: spill.clone() })).collect()
+    /// Takes a flow out.
+    pub(crate) fn take_flow(&mut self, key: &FlowKey) -> Option<LoneFlow> {
+        let number = self.numbers.remove(key)?;
+        let empty = StoredFlow::new(*key, 0);
+        let flow = std::mem::replace(&mut self.flows[number as usize], empty);
+        Some(LoneFlow { flow, spill: self.spill.clone() })
     }
 
     /// The packets of a flow as they came.

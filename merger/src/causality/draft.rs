@@ -59,7 +59,7 @@ impl Graph {
     /// Adds a send of `bytes` of a message.
     pub fn send(
         &mut self,
-        message: &Message,
+        message: &Message<'_>,
         process: Option<ProcessId>,
         bytes: u64,
         sent: u64,

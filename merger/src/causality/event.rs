@@ -3,7 +3,7 @@
 use trace::ids::TimerId;
 use trace::rows::{Carrier, Evidence, On};
 
-use crate::spilled::{Reader, Record, Writer};
+use crate::spilled::{Reader, Record, Writer, variant};
 
 /// Number of an event that is not yet a row.
 pub type Draft = usize;
@@ -182,10 +182,6 @@ impl Record for Link {
             evidence: variant(Evidence::ALL, input.u8()).unwrap_or(Evidence::Heuristic),
         }
     }
-}
-
-fn variant<T: Copy>(all: &[T], number: u8) -> Option<T> {
-    all.get(usize::from(number)).copied()
 }
 
 /// A place in 32 bits; that more are there than fit is told when rows are made.

@@ -4,9 +4,9 @@
 use trace::ids::{MessageId, ProcessId};
 use trace::rows::Evidence;
 
-use super::draft::{Cause, Draft, Graph};
+use super::consumed::Consumed;
+use super::draft::{Cause, Graph};
 use super::pieces::Pieces;
-use crate::maps::HashMap;
 
 /// When the reader of a message had taken its pieces, as far as its window tells.
 #[derive(Clone, Debug)]
@@ -74,10 +74,10 @@ impl Taken {
 }
 
 /// Lets the pieces of a message wait for room: for `consumed`, by piece, of what lies a window before.
-pub fn wait_for_room(graph: &mut Graph, pieces: &Pieces, message: MessageId, consumed: &HashMap<Draft, Draft>) {
+pub fn wait_for_room(graph: &mut Graph, pieces: &Pieces, message: MessageId, consumed: &Consumed) {
     for piece in pieces.all(message) {
-        if let Some(mark) = pieces.makes_room(piece).and_then(|taken| consumed.get(&taken)) {
-            graph.wait(piece, Cause::sent(*mark, Evidence::Stream));
+        if let Some(mark) = pieces.makes_room(piece).and_then(|taken| consumed.get(taken)) {
+            graph.wait(piece, Cause::sent(mark, Evidence::Stream));
         }
     }
 }
@@ -90,7 +90,7 @@ pub fn go_at_readers_pace(
     pieces: &Pieces,
     (message, reader): (MessageId, Option<ProcessId>),
     closed: Option<u64>,
-    consumed: &mut HashMap<Draft, Draft>,
+    consumed: &mut Consumed,
 ) {
     let all = pieces.all(message);
     let (first, mut bytes, mut before) = (graph.arrived(all.start), 0u64, None);

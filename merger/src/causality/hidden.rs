@@ -11,6 +11,7 @@ use trace::ids::{MessageId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::rows::{Evidence, MessageKind, StepKind};
 
+use super::consumed::Consumed;
 use super::draft::{Cause, Draft, Graph};
 use super::held_back;
 use super::index::{Index, receiver, sender, sender_host};
@@ -63,7 +64,7 @@ struct Step {
 }
 
 /// Goes through a write and its next hop side by side.
-fn steps(joined: &Joined, graph: &Graph, pieces: &Pieces, message: &Message, next_hop: &Message) -> Vec<Step> {
+fn steps(joined: &Joined, graph: &Graph, pieces: &Pieces, message: &Message<'_>, next_hop: &Message<'_>) -> Vec<Step> {
     // What waits for the link of the next hop's sender is not seen on its way yet.
     let forwards = sender_host(joined, next_hop);
     let full_uplink = joined.full_uplinks.get(forwards.index());
@@ -130,7 +131,14 @@ pub struct Production {
 
 impl Production {
     /// Looks at a write and its next hop.
-    pub fn look(&mut self, joined: &Joined, graph: &Graph, pieces: &Pieces, message: &Message, next_hop: &Message) {
+    pub fn look(
+        &mut self,
+        joined: &Joined,
+        graph: &Graph,
+        pieces: &Pieces,
+        message: &Message<'_>,
+        next_hop: &Message<'_>,
+    ) {
         let Some(kind) = kind_of(joined, sender(joined, message)) else { return };
         let steps = steps(joined, graph, pieces, message, next_hop);
         let half = steps.iter().map(|step| step.between).max().unwrap_or(0) / 2;
@@ -162,7 +170,7 @@ pub fn throttle(
     pieces: &Pieces,
     production: &Production,
     measured: Option<&Made>,
-    (message, next_hop): (&Message, &Message),
+    (message, next_hop): (&Message<'_>, &Message<'_>),
 ) {
     let pace = production.of(kind_of(joined, sender(joined, message)));
     // Production goes on while pieces are held up: it is a chain of its own, from the last piece that was not.
@@ -199,13 +207,14 @@ pub fn consume(
     pieces: &Pieces,
     measured: &Measured,
     graph: &mut Graph,
-) -> (HashMap<Draft, Draft>, Taken) {
+) -> (Consumed, Taken) {
     let mut paces: BTreeMap<Kind, Vec<Pace>> = BTreeMap::new();
     let mut remote: Vec<(Kind, MessageId, u64)> = Vec::new();
     let mut by_readers: Vec<(MessageId, held_back::Taken)> = Vec::new();
-    let (mut consumed, mut taken) = (HashMap::default(), Taken::default());
+    let (mut consumed, mut taken) = (Consumed::of(pieces), Taken::default());
     let mut local: Vec<MessageId> = Vec::new();
-    for message in &joined.messages {
+    for message in joined.messages.iter() {
+        let message = &message;
         if message.kind != MessageKind::BlockData || message.from_client || message.bytes < MIN_STREAM_BYTES {
             continue;
         }
@@ -240,19 +249,19 @@ pub fn consume(
     }
     let spills = Spills::of(joined);
     for (message, taken) in by_readers {
-        let row = &joined.messages[message.index()];
+        let row = &joined.message(message);
         let works = taken.works(graph, pieces, message, closed_ns(joined, index, row));
         let latest = taken.latest(works.len());
         mark_consumed(graph, pieces, (message, receiver(joined, row)), (&works, &latest), &mut consumed);
         held_back::wait_for_room(graph, pieces, message, &consumed);
     }
     for message in local {
-        let row = &joined.messages[message.index()];
+        let row = &joined.message(message);
         let (reader, closed) = (receiver(joined, row), closed_ns(joined, index, row));
         held_back::go_at_readers_pace(graph, pieces, (message, reader), closed, &mut consumed);
     }
     for (kind, message, closed) in remote {
-        let row = &joined.messages[message.index()];
+        let row = &joined.message(message);
         let peers = paces.get(&kind).and_then(|paces| median(paces));
         let at = |pace: Pace| -> Vec<u64> { pieces.all(message).map(|piece| pace.time(graph.bytes(piece))).collect() };
         let works = match (measured.curve(message, StepKind::Consume), peers) {
@@ -283,7 +292,7 @@ pub fn consume(
 }
 
 /// Whether a stream on one host went at its reader's pace: it does, unless the reader was measured to work for a small part of it.
-fn is_readers_pace(graph: &Graph, pieces: &Pieces, measured: &Measured, message: &Message) -> bool {
+fn is_readers_pace(graph: &Graph, pieces: &Pieces, measured: &Measured, message: &Message<'_>) -> bool {
     let took = graph.happened(pieces.last(message.message)).saturating_sub(message.sent_ns);
     measured.curve(message.message, StepKind::Consume).is_none_or(|curve| {
         let works = curve.of_pieces(graph, pieces, message);
@@ -325,7 +334,7 @@ fn kind_of(joined: &Joined, process: Option<ProcessId>) -> Option<Kind> {
 }
 
 /// When the reader closed its stream.
-fn closed_ns(joined: &Joined, index: &Index<'_>, message: &Message) -> Option<u64> {
+fn closed_ns(joined: &Joined, index: &Index<'_>, message: &Message<'_>) -> Option<u64> {
     let request = index.exchange(message)?.requests.first()?;
     Some(index.made_in(joined, *request)?.end_ns)
 }
@@ -383,7 +392,7 @@ fn mark_consumed(
     pieces: &Pieces,
     (message, reader): (MessageId, Option<ProcessId>),
     (works, latest): (&[u64], &[u64]),
-    consumed: &mut HashMap<Draft, Draft>,
+    consumed: &mut Consumed,
 ) {
     let mut before: Option<Draft> = None;
     for ((piece, work), latest) in pieces.all(message).zip(works).zip(latest) {

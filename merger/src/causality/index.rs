@@ -1,12 +1,16 @@
 //! Where to find messages: by call, by exchange, by the process that got or sent them.
 
+use std::io;
+
 use trace::ids::{ConnectionId, HostId, MessageId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind;
 
+use super::event::{NONE, number, some};
 use crate::compact::{Message, ProcessingSpan};
 use crate::joined::Joined;
 use crate::maps::HashMap;
+use crate::spilled::{Reader, Record, RecordList, Writer};
 
 /// An RPC call and its response.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +23,27 @@ pub struct Call {
     pub client: Option<ProcessId>,
     /// Who served.
     pub server: Option<ProcessId>,
+}
+
+impl Record for Call {
+    const BLANK: Self = Self { request: MessageId(0), response: None, client: None, server: None };
+    const BYTES: usize = 4 * 4;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        let (client, server) = (self.client.map(|it| it.0), self.server.map(|it| it.0));
+        let ids = [Some(self.request.0), self.response.map(|it| it.0), client, server];
+        ids.into_iter().for_each(|id| id.unwrap_or(NONE).write(out));
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        let [request, response, client, server] = std::array::from_fn(|_| input.u32());
+        Self {
+            request: MessageId(request),
+            response: some(response).map(MessageId),
+            client: some(client).map(ProcessId),
+            server: some(server).map(ProcessId),
+        }
+    }
 }
 
 /// What one exchange of the data transfer protocol or of HTTP consists of.
@@ -38,10 +63,10 @@ pub struct Exchange {
 type OpenCalls = HashMap<(ConnectionId, i64), u32>;
 
 /// The index.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Index<'a> {
     /// All RPC calls in order of their requests.
-    pub calls: Vec<Call>,
+    calls: RecordList<Call>,
     /// By message the call of which it is request or response.
     call_of: Places,
     /// Calls by method, in order.
@@ -54,8 +79,8 @@ pub struct Index<'a> {
     made_in: Places,
     /// By request the span in which a process worked on it.
     served_in: Places,
-    /// Block data and their hops by block id.
-    pub pipelines: HashMap<u64, Vec<MessageId>>,
+    /// Messages of blocks by block id, kind and hop of a pipeline, in order.
+    pipelines: HashMap<(u64, MessageKind, u32), Vec<MessageId>>,
     /// Map outputs by the process that got them.
     pub map_outputs: HashMap<ProcessId, Vec<MessageId>>,
     /// Acknowledgements of written blocks by the process that got them.
@@ -71,22 +96,28 @@ pub struct Index<'a> {
 }
 
 /// A place in a list by message, if it has one.
-#[derive(Clone, Debug, Default)]
-struct Places(Vec<u32>);
+#[derive(Debug, Default)]
+struct Places(RecordList<u32>);
+
+/// Memory that one of them takes at most, bytes.
+const PLACES_BYTES: usize = 1 << 20;
 
 impl Places {
     fn of(messages: usize) -> Self {
-        Self(vec![u32::MAX; messages])
+        let mut places = RecordList::within(PLACES_BYTES);
+        (0..messages).for_each(|_| places.push(NONE));
+        Self(places)
     }
 
     fn set(&mut self, message: MessageId, place: u32) {
-        if let Some(known) = self.0.get_mut(message.index()) {
-            *known = place;
+        if message.index() < self.0.len() {
+            self.0.change(message.index(), |known| *known = place);
         }
     }
 
     fn get(&self, message: MessageId) -> Option<usize> {
-        self.0.get(message.index()).filter(|place| **place != u32::MAX).map(|place| *place as usize)
+        let known = message.index() < self.0.len();
+        known.then(|| self.0.get(message.index())).and_then(some).map(|place| place as usize)
     }
 }
 
@@ -96,15 +127,16 @@ impl<'a> Index<'a> {
         let places = || Places::of(joined.messages.len());
         let mut index = Self {
             of_connection: vec![Vec::new(); joined.connections.len()],
+            calls: RecordList::within(PLACES_BYTES),
             call_of: places(),
             made_in: places(),
             served_in: places(),
             ..Self::default()
         };
         let mut open = OpenCalls::default();
-        for message in &joined.messages {
+        for message in joined.messages.iter() {
             index.of_connection[message.connection.index()].push(message.message);
-            index.take(joined, message, &mut open);
+            index.take(joined, &message, &mut open);
         }
         index.of_connection.iter_mut().for_each(Vec::shrink_to_fit);
         for (number, event) in joined.jvm.iter().enumerate() {
@@ -114,9 +146,9 @@ impl<'a> Index<'a> {
         }
         let trackers = joined.processes.iter().filter(|process| process.role == "TaskTracker");
         index.trackers = trackers.map(|process| process.process).collect();
-        for (number, span) in (0..).zip(&joined.spans) {
+        for (number, span) in (0..).zip(joined.spans.iter()) {
             let Some(request) = span.request else { continue };
-            match span.kind.as_str() {
+            match span.kind {
                 "call" | "block-read" | "block-write" | "fetch" => index.made_in.set(request, number),
                 _ => index.served_in.set(request, number),
             }
@@ -124,7 +156,7 @@ impl<'a> Index<'a> {
         index
     }
 
-    fn take(&mut self, joined: &'a Joined, message: &'a Message, open: &mut OpenCalls) {
+    fn take(&mut self, joined: &'a Joined, message: &Message<'a>, open: &mut OpenCalls) {
         let id = message.message;
         let key = (message.connection, message.call);
         if let Some(process) = sender(joined, message) {
@@ -133,7 +165,7 @@ impl<'a> Index<'a> {
         match message.kind {
             MessageKind::RpcRequest => {
                 let connection = &joined.connections[message.connection.index()];
-                let number = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
+                let number = number(self.calls.len());
                 self.calls.push(Call {
                     request: id,
                     response: None,
@@ -141,15 +173,15 @@ impl<'a> Index<'a> {
                     server: connection.server_process,
                 });
                 self.call_of.set(id, number);
-                self.by_method.entry(message.name.as_str()).or_default().push(number);
+                self.by_method.entry(message.name).or_default().push(number);
                 if let Some(client) = connection.client_process {
-                    self.of_client.entry((client, message.name.as_str())).or_default().push(number);
+                    self.of_client.entry((client, message.name)).or_default().push(number);
                 }
                 open.insert(key, number);
             }
             MessageKind::RpcResponse => {
                 if let Some(number) = open.get(&key).copied() {
-                    self.calls[number as usize].response = Some(id);
+                    self.calls.change(number as usize, |call| call.response = Some(id));
                     self.call_of.set(id, number);
                 }
             }
@@ -173,62 +205,94 @@ impl<'a> Index<'a> {
             }
             _ => {}
         }
-        if let (Some(block), Some(_)) = (message.block, message.hop) {
-            self.pipelines.entry(block).or_default().push(id);
+        if let (Some(block), Some(hop)) = (message.block, message.hop) {
+            self.pipelines.entry((block, message.kind, hop)).or_default().push(id);
         }
     }
 
+    /// The message of a kind and of a hop of a message's block that began nearest to it, the first one of several: a block may be written again.
+    pub fn on_hop(&self, joined: &Joined, message: &Message<'_>, kind: MessageKind, hop: u32) -> Option<MessageId> {
+        let all = self.pipelines.get(&(message.block?, kind, hop))?;
+        // They are in the order of time.
+        let behind = all.partition_point(|other| *other < message.message);
+        let sent_ns = |place: usize| joined.message(all[place]).sent_ns;
+        let apart = |place: usize| sent_ns(place).abs_diff(message.sent_ns);
+        let after = (behind < all.len()).then(|| (apart(behind), behind));
+        let Some(mut before) = behind.checked_sub(1) else { return after.map(|(_, place)| all[place]) };
+        if after.is_some_and(|(after, _)| after < apart(before)) {
+            return Some(all[behind]);
+        }
+        while let Some(earlier) = before.checked_sub(1).filter(|earlier| sent_ns(*earlier) == sent_ns(before)) {
+            before = earlier;
+        }
+        Some(all[before])
+    }
+
     /// The exchange of a message.
-    pub fn exchange(&self, message: &Message) -> Option<&Exchange> {
+    pub fn exchange(&self, message: &Message<'_>) -> Option<&Exchange> {
         self.exchanges.get(&(message.connection, message.call))
     }
 
     /// Calls of a method that a process made, in order.
     pub fn calls_by(&self, client: ProcessId, method: &'a str) -> impl DoubleEndedIterator<Item = Call> {
-        self.of_client.get(&(client, method)).into_iter().flatten().map(|number| self.calls[*number as usize])
+        self.of_client.get(&(client, method)).into_iter().flatten().map(|number| self.calls.get(*number as usize))
+    }
+
+    /// All calls, in order of their requests.
+    pub fn calls(&self) -> impl Iterator<Item = Call> {
+        (0..self.calls.len()).map(|number| self.calls.get(number))
     }
 
     /// The call of a request or a response.
     pub fn call(&self, message: MessageId) -> Option<Call> {
-        self.call_of.get(message).map(|number| self.calls[number])
+        self.call_of.get(message).map(|number| self.calls.get(number))
     }
 
     /// The span in which a process made a request.
-    pub fn made_in<'j>(&self, joined: &'j Joined, request: MessageId) -> Option<&'j ProcessingSpan> {
-        self.made_in.get(request).map(|number| &joined.spans[number])
+    pub fn made_in<'j>(&self, joined: &'j Joined, request: MessageId) -> Option<ProcessingSpan<'j>> {
+        self.made_in.get(request).map(|number| joined.spans.get(number))
     }
 
     /// The span in which a process worked on a request.
-    pub fn served_in<'j>(&self, joined: &'j Joined, request: MessageId) -> Option<&'j ProcessingSpan> {
-        self.served_in.get(request).map(|number| &joined.spans[number])
+    pub fn served_in<'j>(&self, joined: &'j Joined, request: MessageId) -> Option<ProcessingSpan<'j>> {
+        self.served_in.get(request).map(|number| joined.spans.get(number))
+    }
+
+    /// Whether all could be kept, and looked at.
+    ///
+    /// # Errors
+    /// If a temporary file failed.
+    pub fn check(&self) -> io::Result<()> {
+        self.calls.check()?;
+        [&self.call_of, &self.made_in, &self.served_in].into_iter().try_for_each(|places| places.0.check())
     }
 
     /// Calls of a method, in order.
     pub fn calls_of(&self, method: &str) -> impl Iterator<Item = Call> {
-        self.by_method.get(method).into_iter().flatten().map(|number| self.calls[*number as usize])
+        self.by_method.get(method).into_iter().flatten().map(|number| self.calls.get(*number as usize))
     }
 }
 
 /// The process that sends a message.
-pub fn sender(joined: &Joined, message: &Message) -> Option<ProcessId> {
+pub fn sender(joined: &Joined, message: &Message<'_>) -> Option<ProcessId> {
     let connection = &joined.connections[message.connection.index()];
     if message.from_client { connection.client_process } else { connection.server_process }
 }
 
 /// The process that gets a message.
-pub fn receiver(joined: &Joined, message: &Message) -> Option<ProcessId> {
+pub fn receiver(joined: &Joined, message: &Message<'_>) -> Option<ProcessId> {
     let connection = &joined.connections[message.connection.index()];
     if message.from_client { connection.server_process } else { connection.client_process }
 }
 
 /// The host that sends a message.
-pub fn sender_host(joined: &Joined, message: &Message) -> HostId {
+pub fn sender_host(joined: &Joined, message: &Message<'_>) -> HostId {
     let connection = &joined.connections[message.connection.index()];
     if message.from_client { connection.client_host } else { connection.server_host }
 }
 
 /// The host that gets a message.
-pub fn receiver_host(joined: &Joined, message: &Message) -> HostId {
+pub fn receiver_host(joined: &Joined, message: &Message<'_>) -> HostId {
     let connection = &joined.connections[message.connection.index()];
     if message.from_client { connection.server_host } else { connection.client_host }
 }

@@ -56,7 +56,7 @@ impl Curve {
     }
 
     /// The data before the end of each piece of a message of block data.
-    pub fn ends_of_pieces(&self, graph: &Graph, pieces: &Pieces, message: &Message) -> Vec<u64> {
+    pub fn ends_of_pieces(&self, graph: &Graph, pieces: &Pieces, message: &Message<'_>) -> Vec<u64> {
         let begin = self.steps.first().map_or(0, |first| first.0);
         let end = |piece: Draft| {
             let wire = pieces.offset(piece).saturating_sub(message.offset).saturating_add(graph.bytes(piece));
@@ -66,7 +66,7 @@ impl Curve {
     }
 
     /// Nanoseconds of work on what each piece of a message of block data carries.
-    pub fn of_pieces(&self, graph: &Graph, pieces: &Pieces, message: &Message) -> Vec<u64> {
+    pub fn of_pieces(&self, graph: &Graph, pieces: &Pieces, message: &Message<'_>) -> Vec<u64> {
         let begin = self.steps.first().map_or(0, |first| first.0);
         let data = |wire: u64| begin.saturating_add(share(message.app_bytes, wire, message.bytes));
         let of = |piece: Draft| {
@@ -176,7 +176,7 @@ impl Writers {
         index: &Index<'_>,
         (pieces, graph): (&Pieces, &mut Graph),
         measured: &Measured,
-        message: &Message,
+        message: &Message<'_>,
     ) -> Option<Made> {
         let curve = measured.curve(message.message, StepKind::Produce)?;
         let maker = measured.makers.get(&message.message).copied()?;
@@ -220,8 +220,8 @@ pub fn receive(
     index: &Index<'_>,
     (pieces, graph): (&Pieces, &mut Graph),
     measured: &Measured,
-    message: &Message,
-    next_hop: Option<&Message>,
+    message: &Message<'_>,
+    next_hop: Option<&Message<'_>>,
 ) -> Option<Vec<Draft>> {
     let works = measured.curve(message.message, StepKind::Receive)?.of_pieces(graph, pieces, message);
     let acks = index.exchange(message)?.acks.last()?;
@@ -242,7 +242,7 @@ pub fn receive(
 
 /// Lets the pieces of what a server reads and sends wait for their reading, which goes on from the first piece on whatever the
 /// network does.
-pub fn serve(pieces: &Pieces, graph: &mut Graph, measured: &Measured, message: &Message, kind: StepKind) {
+pub fn serve(pieces: &Pieces, graph: &mut Graph, measured: &Measured, message: &Message<'_>, kind: StepKind) {
     let Some(curve) = measured.curve(message.message, kind) else { return };
     let works = curve.of_pieces(graph, pieces, message);
     let mut before = pieces.first(message.message);
@@ -253,7 +253,7 @@ pub fn serve(pieces: &Pieces, graph: &mut Graph, measured: &Measured, message: &
 }
 
 /// The call by which the block was asked for: its first packet was in the queue then.
-fn asked(joined: &Joined, index: &Index<'_>, pieces: &Pieces, graph: &Graph, message: &Message) -> Option<Draft> {
+fn asked(joined: &Joined, index: &Index<'_>, pieces: &Pieces, graph: &Graph, message: &Message<'_>) -> Option<Draft> {
     let calls = index.calls_by(sender(joined, message)?, "addBlock").rev();
     let mut requests = calls.map(|call| pieces.last(call.request));
     requests.find(|request| graph.happened(*request) <= message.sent_ns)
@@ -266,7 +266,7 @@ struct Acks {
 }
 
 impl Acks {
-    fn new(index: &Index<'_>, pieces: &Pieces, graph: &Graph, message: &Message) -> Self {
+    fn new(index: &Index<'_>, pieces: &Pieces, graph: &Graph, message: &Message<'_>) -> Self {
         let messages = index.exchange(message).map(|exchange| exchange.acks.as_slice()).unwrap_or_default();
         let all: Vec<Draft> = messages.iter().flat_map(|acks| pieces.all(*acks)).collect();
         let bytes = |piece: &Draft| graph.bytes(*piece);

@@ -7,6 +7,7 @@
 
 pub mod check;
 mod clients;
+mod consumed;
 mod draft;
 mod ends;
 mod error;
@@ -16,6 +17,7 @@ mod held_back;
 mod hidden;
 mod index;
 mod measured;
+mod moments;
 mod mrv1;
 mod pieces;
 mod rows;
@@ -145,7 +147,7 @@ pub fn find(joined: &Joined, streams: Cow<'_, [[PackedStream; 2]]>) -> Result<Ca
     let pieces = pieces?;
     let timers = Timers::find(joined, &index, &pieces, &mut graph);
     let (consumed, taken) = hidden::consume(joined, &index, &pieces, &measured, &mut graph);
-    let threads = Threads::new(joined, &index, &pieces, &timers, &graph, &consumed);
+    let threads = Threads::new(joined, &index, &pieces, &timers, &graph, &consumed)?;
     let mut inference = CauseInference {
         joined,
         index: &index,
@@ -172,6 +174,9 @@ pub fn find(joined: &Joined, streams: Cow<'_, [[PackedStream; 2]]>) -> Result<Ca
     } else {
         yarn::finish_jobs(&mut inference, &work, &mut marks);
     }
+    inference.threads.check()?;
+    index.check().and(consumed.check()).and(pieces.check())?;
+    joined.check_read()?;
     // What helped to find causes is as large as the rows, and not needed any more.
     drop(inference);
     drop((index, measured, consumed));

@@ -16,10 +16,9 @@ use super::index::{role, sender};
 use super::rules::CauseInference;
 use super::slots::{Container, Slots};
 use super::tasks::{JobOf, Work};
-use super::yarn::{Marks, enough_maps, in_time, last_call, map_finishes, phases, submit};
+use super::yarn::{Marks, deliveries, enough_maps, in_time, last_call, map_finishes, phases, submit};
 use crate::history::{Histories, SLOW_START_1};
 use crate::maps::HashMap;
-use crate::words::Word;
 
 /// Share of completed maps at which reduces are launched, where the configuration does not say (mapred-default.xml).
 const DEFAULT_SLOW_START: f64 = 0.05;
@@ -46,8 +45,9 @@ pub fn infer(inference: &mut CauseInference<'_>, work: &Work<'_>, histories: &Hi
     }
     let slots = end_attempts(inference, work, &marks);
     let requests = work.shuffle_requests(inference.joined, inference.index);
+    let submissions = deliveries(inference, "submitJob");
     for job in &work.of {
-        let submit = submit(inference, work, job, "submitJob");
+        let submit = submit(inference, work, job, &submissions);
         start_tasks(inference, work, job, histories, submit, &slots, &marks);
         phases(inference, work, job, &mut marks);
         fetches(inference, work, job, requests.get(&job.job), &marks);
@@ -291,12 +291,11 @@ fn fetches(
     let mut known: HashMap<Draft, Draft> = HashMap::default();
     let mut passed_on: HashMap<(Draft, ProcessId), Draft> = HashMap::default();
     for request in requests.into_iter().flatten() {
-        let message = &inference.joined.messages[request.index()];
+        let message = &inference.joined.message(*request);
         let Some(process) = sender(inference.joined, message) else { continue };
         let Some(exchange) = inference.index.exchange(message) else { continue };
-        let maps: Vec<Word> =
-            exchange.data.iter().filter_map(|data| inference.joined.messages[data.index()].map.clone()).collect();
-        for map in &maps {
+        let joined = inference.joined;
+        for map in exchange.data.iter().filter_map(|data| joined.message(*data).map) {
             let Some(row) = work.task_of(map).filter(|row| row.job == job.job) else { continue };
             let Some(finish) = marks.finish.get(&row.task).copied() else { continue };
             let learnt = match known.get(&finish) {

@@ -24,13 +24,14 @@ use trace::ids::{ConnectionId, MessageId, ProcessId};
 use trace::rows::{ConnectionRow, Evidence, MessageKind};
 
 use super::draft::{Cause, Draft, Graph, number};
+use super::event::{NONE, some};
 use super::index::sender_host;
 use crate::compact::Message;
 use crate::joined::{Joined, Segment};
 use crate::maps::HashMap;
 use crate::network::FullTimes;
 use crate::packed_stream::PackedStream;
-use crate::spilled::RecordList;
+use crate::spilled::{Reader, Record, RecordList, Writer};
 
 /// Bytes of a piece at most, but for the rest of its last segment. HDFS forwards and acknowledges packets of 64 KiB.
 pub const PIECE_BYTES: u64 = 64 * 1024;
@@ -55,26 +56,55 @@ enum Pace {
 }
 
 /// The events of all messages.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pieces {
     /// By message: where its events begin, which follow on each other; and behind the last one where all end.
-    begins: Vec<u32>,
-    /// Offset of each piece's first byte in its stream, by draft.
-    offsets: RecordList<u64>,
-    /// How the first piece of a message follows on what was sent before it on the same stream.
-    leads: HashMap<MessageId, Lead>,
-    /// By piece that left when its receiver's window had room for it: the piece whose reading made room.
-    room: HashMap<Draft, Draft>,
+    begins: RecordList<u32>,
+    /// By draft: offset of the piece's first byte in its stream, and of one that left when its receiver's window had room for it the piece
+    /// whose reading made room.
+    places: RecordList<(u64, u32)>,
+    /// By message: how its first piece follows on what was sent before it on the same stream.
+    leads: RecordList<Lead>,
+    /// Draft of the first piece of the message that is being cut, and how that one follows.
+    current: (Draft, Lead),
     /// How often each pace was seen: network, receiver, sender.
     pub paces: [u64; 3],
 }
 
+/// Memory that each list takes at most, bytes.
+const MAX_BYTES: usize = 1 << 20;
+
+/// How a piece follows on the one before.
 #[derive(Clone, Copy, Debug)]
 struct Lead {
-    previous: Draft,
-    pace: Pace,
-    lag: Option<Draft>,
+    /// Draft; [`NONE`] = it follows on none.
+    previous: u32,
+    /// Draft of what lies a window before; [`NONE`] = nothing does.
+    lag: u32,
     idle: u64,
+    pace: Pace,
+}
+
+impl Record for Lead {
+    const BLANK: Self = Self { previous: NONE, lag: NONE, idle: 0, pace: Pace::Sender };
+    const BYTES: usize = 2 * 4 + 8 + 1;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        self.previous.write(out);
+        self.lag.write(out);
+        self.idle.write(out);
+        out.bytes([self.pace as u8]);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        let (previous, lag, idle) = (input.u32(), input.u32(), input.u64());
+        let pace = match input.u8() {
+            0 => Pace::Network,
+            1 => Pace::Receiver,
+            _ => Pace::Sender,
+        };
+        Self { previous, lag, idle, pace }
+    }
 }
 
 impl Pieces {
@@ -83,9 +113,15 @@ impl Pieces {
     /// # Errors
     /// If segments lie in a file that cannot be read.
     pub fn cut(joined: &Joined, segments: &[[PackedStream; 2]], graph: &mut Graph) -> io::Result<Self> {
-        let mut pieces = Self { begins: Vec::with_capacity(joined.messages.len() + 1), ..Self::default() };
+        let mut pieces = Self {
+            begins: RecordList::within(MAX_BYTES),
+            places: RecordList::within(MAX_BYTES),
+            leads: RecordList::within(MAX_BYTES),
+            current: (0, Lead::BLANK),
+            paces: [0; 3],
+        };
         let mut streams = Streams::of(joined);
-        let read = |messages: &[Message]| -> io::Result<Vec<Vec<Segment>>> {
+        let read = |messages: &[Message<'_>]| -> io::Result<Vec<Vec<Segment>>> {
             let segments = messages.par_iter().map(|message| {
                 let of_connection = segments.get(message.connection.index());
                 let stream = of_connection.map(|ways| &ways[usize::from(!message.from_client)]);
@@ -93,65 +129,88 @@ impl Pieces {
             });
             segments.collect()
         };
-        let mut chunks = joined.messages.chunks(READ_AT_ONCE);
-        let mut messages = chunks.next().unwrap_or_default();
-        let mut segments = read(messages)?;
+        let mut all = joined.messages.iter();
+        let mut chunk = || all.by_ref().take(READ_AT_ONCE).collect::<Vec<Message<'_>>>();
+        let mut messages = chunk();
+        let mut segments = read(&messages)?;
         while !messages.is_empty() {
-            let behind = chunks.next().unwrap_or_default();
+            let behind = chunk();
             let cut = || {
                 for (message, segments) in messages.iter().zip(segments) {
                     let connection = &joined.connections[message.connection.index()];
                     let full_uplink = joined.full_uplinks.get(sender_host(joined, message).index());
-                    pieces.begins.push(number(graph.count()));
+                    pieces.begin(graph);
                     let state = streams.state(message, connection);
                     pieces.cut_message(joined, graph, (message, full_uplink), &segments, state);
                     streams.cut(message);
                 }
             };
-            let ((), read) = rayon::join(cut, || read(behind));
+            let ((), read) = rayon::join(cut, || read(&behind));
             (messages, segments) = (behind, read?);
         }
-        pieces.begins.push(number(graph.count()));
+        pieces.begin(graph);
+        pieces.check()?;
         Ok(pieces)
+    }
+
+    /// How many there are: pieces are the first events.
+    pub fn count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether all could be kept, and looked at.
+    ///
+    /// # Errors
+    /// If a temporary file failed.
+    pub fn check(&self) -> io::Result<()> {
+        self.begins.check().and(self.places.check()).and(self.leads.check())
+    }
+
+    /// Notes that a message begins, or that none does any more.
+    fn begin(&mut self, graph: &Graph) {
+        self.begins.push(number(graph.count()));
+        self.current = (graph.count(), Lead::BLANK);
     }
 
     /// The first event of a message.
     pub fn first(&self, message: MessageId) -> Draft {
-        self.begins[message.index()] as usize
+        self.begins.get(message.index()) as usize
     }
 
     /// The last event of a message.
     pub fn last(&self, message: MessageId) -> Draft {
-        self.begins[message.index() + 1] as usize - 1
+        (self.begins.get(message.index() + 1) as usize).saturating_sub(1)
     }
 
     /// All events of a message.
     pub fn all(&self, message: MessageId) -> Range<Draft> {
-        self.begins[message.index()] as usize..self.begins[message.index() + 1] as usize
+        self.begins.get(message.index()) as usize..self.begins.get(message.index() + 1) as usize
     }
 
     /// Offset of the piece's first byte within its stream.
     pub fn offset(&self, piece: Draft) -> u64 {
-        self.offsets.get(piece)
+        self.places.get(piece).0
     }
 
     /// The piece a window before, if this one waited for the receiver to read that.
     pub fn makes_room(&self, piece: Draft) -> Option<Draft> {
-        self.room.get(&piece).copied()
+        (piece < self.count()).then(|| self.places.get(piece).1).and_then(some).map(|room| room as usize)
     }
 
     /// Lets a message follow on what was sent before it on the same stream, as the pieces of one message do.
     pub fn follow(&self, graph: &mut Graph, message: MessageId) -> bool {
-        let Some(lead) = self.leads.get(&message) else { return false };
-        tie(graph, self.first(message), *lead);
-        true
+        let lead = self.leads.get(message.index());
+        if lead.previous != NONE {
+            tie(graph, self.first(message), lead);
+        }
+        lead.previous != NONE
     }
 
     fn cut_message(
         &mut self,
         joined: &Joined,
         graph: &mut Graph,
-        (message, full_uplink): (&Message, Option<&FullTimes>),
+        (message, full_uplink): (&Message<'_>, Option<&FullTimes>),
         segments: &[Segment],
         state: &mut StreamState,
     ) {
@@ -188,41 +247,45 @@ impl Pieces {
         self.complete(joined, graph, message);
     }
 
-    fn close(&mut self, joined: &Joined, graph: &mut Graph, message: &Message, state: &mut StreamState, open: Open) {
-        let is_first = graph.count() == self.first_of_current();
+    fn close(
+        &mut self,
+        joined: &Joined,
+        graph: &mut Graph,
+        message: &Message<'_>,
+        state: &mut StreamState,
+        open: Open,
+    ) {
+        let is_first = graph.count() == self.current.0;
         let process = sender(&joined.connections[message.connection.index()], message.from_client);
         let piece = graph.send(message, process, open.bytes, open.sent_ns, open.arrived_ns);
-        self.offsets.push(open.offset);
+        let mut room = NONE;
         if let Some(lead) = open.lead {
             if is_first {
                 if follows(message.kind) {
-                    self.leads.insert(message.message, lead);
+                    self.current.1 = lead;
                 }
             } else {
                 self.paces[lead.pace as usize] += 1;
                 if lead.pace == Pace::Receiver && message.kind == MessageKind::BlockData {
-                    self.room.extend(lead.lag.map(|lag| (piece, lag)));
+                    room = lead.lag;
                 }
                 tie(graph, piece, lead);
             }
         }
+        self.places.push((open.offset, room));
         state.pieces.push((open.offset + open.bytes, piece));
         state.piece_sent_ns = open.sent_ns;
         state.piece_idle_ns = open.idle_ns;
     }
 
-    /// Draft of the first piece of the message that is being cut.
-    fn first_of_current(&self) -> Draft {
-        self.begins.last().map_or(0, |begin| *begin as usize)
-    }
-
     /// A message whose bytes the capture lost is one piece; one that was seen in part carries all its bytes.
-    fn complete(&mut self, joined: &Joined, graph: &mut Graph, message: &Message) {
-        let first = self.first_of_current();
+    fn complete(&mut self, joined: &Joined, graph: &mut Graph, message: &Message<'_>) {
+        let (first, lead) = self.current;
+        self.leads.push(lead);
         if graph.count() == first {
             let process = sender(&joined.connections[message.connection.index()], message.from_client);
             graph.send(message, process, message.bytes, message.sent_ns, message.delivered_ns);
-            self.offsets.push(message.offset);
+            self.places.push((message.offset, NONE));
             return;
         }
         let seen: u64 = (first..graph.count()).map(|piece| graph.bytes(piece)).sum();
@@ -231,14 +294,14 @@ impl Pieces {
 }
 
 fn tie(graph: &mut Graph, piece: Draft, lead: Lead) {
-    let previous = lead.previous;
+    let previous = lead.previous as usize;
     if lead.pace == Pace::Network {
         let waits = graph.wait(piece, Cause::sent(previous, Evidence::Stream));
         graph.set_paced(piece, waits);
         return;
     }
-    if let Some(lag) = lead.lag.filter(|_| lead.pace == Pace::Receiver) {
-        graph.wait(piece, Cause::delivered(lag, Evidence::Stream));
+    if let Some(lag) = some(lead.lag).filter(|_| lead.pace == Pace::Receiver) {
+        graph.wait(piece, Cause::delivered(lag as usize, Evidence::Stream));
     }
     let on_its_way = graph.arrived(previous).saturating_sub(graph.happened(previous));
     let arrived = graph.arrived(previous) <= graph.happened(piece);
@@ -275,19 +338,19 @@ struct Streams {
 impl Streams {
     fn of(joined: &Joined) -> Self {
         let mut left = vec![[0; 2]; joined.connections.len()];
-        for message in &joined.messages {
+        for message in joined.messages.iter() {
             left[message.connection.index()][usize::from(message.from_client)] += 1;
         }
         Self { states: HashMap::default(), left }
     }
 
-    fn state(&mut self, message: &Message, connection: &ConnectionRow) -> &mut StreamState {
+    fn state(&mut self, message: &Message<'_>, connection: &ConnectionRow) -> &mut StreamState {
         let key = (message.connection, message.from_client);
         self.states.entry(key).or_insert_with(|| StreamState::new(connection))
     }
 
     /// A message was cut. What is known of a direction that has no more is given up.
-    fn cut(&mut self, message: &Message) {
+    fn cut(&mut self, message: &Message<'_>) {
         let left = &mut self.left[message.connection.index()][usize::from(message.from_client)];
         *left -= 1;
         if *left == 0 {
@@ -356,7 +419,7 @@ impl StreamState {
             (true, true) => Pace::Receiver,
             (true, false) => Pace::Sender,
         };
-        Some(Lead { previous, pace, lag, idle: idle_sum })
+        Some(Lead { previous: number(previous), lag: lag.map_or(NONE, number), idle: idle_sum, pace })
     }
 
     fn saw(&mut self, segment: &Segment) {

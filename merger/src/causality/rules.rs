@@ -51,36 +51,37 @@ pub struct CauseInference<'a> {
 
 impl<'a> CauseInference<'a> {
     /// Lets a message wait for `cause`.
-    pub fn wait(&mut self, message: &Message, cause: Cause) -> bool {
+    pub fn wait(&mut self, message: &Message<'_>, cause: Cause) -> bool {
         self.graph.wait(self.pieces.first(message.message), cause)
     }
 
     /// Whether nothing is known yet of what a message waits for.
-    pub fn is_root(&self, message: &Message) -> bool {
+    pub fn is_root(&self, message: &Message<'_>) -> bool {
         self.graph.is_root(self.pieces.first(message.message))
     }
 
     /// Tells the causes of all messages for which no other rule has done so.
     pub fn infer(&mut self) {
-        for message in &self.joined.messages {
+        let joined = self.joined;
+        for message in joined.messages.iter() {
             if message.kind == MessageKind::BlockData
-                && let Some(next_hop) = self.downstream(message, MessageKind::BlockData)
+                && let Some(next_hop) = self.downstream(&message, MessageKind::BlockData)
             {
-                let next_hop = &self.joined.messages[next_hop.index()];
-                self.production.look(self.joined, self.graph, self.pieces, message, next_hop);
+                let next_hop = &joined.message(next_hop);
+                self.production.look(joined, self.graph, self.pieces, &message, next_hop);
             }
         }
-        for message in &self.joined.messages {
-            if self.is_root(message) {
-                self.by_kind(message);
+        for message in joined.messages.iter() {
+            if self.is_root(&message) {
+                self.by_kind(&message);
             }
-            if self.is_root(message) {
-                self.by_order(message);
+            if self.is_root(&message) {
+                self.by_order(&message);
             }
         }
     }
 
-    fn by_kind(&mut self, message: &Message) {
+    fn by_kind(&mut self, message: &Message<'_>) {
         match message.kind {
             MessageKind::RpcConnect | MessageKind::Sasl => self.connect(message),
             MessageKind::RpcRequest => self.rpc_request(message),
@@ -98,7 +99,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// Messages that open an RPC connection go because of the call that needs it.
-    fn connect(&mut self, message: &Message) {
+    fn connect(&mut self, message: &Message<'_>) {
         if let Some(answered) = self.last_before(message, true) {
             self.wait(message, Cause::delivered(self.pieces.last(answered.message), Evidence::Exchange));
             return;
@@ -114,16 +115,16 @@ impl<'a> CauseInference<'a> {
         }
         let messages = &self.index.of_connection[message.connection.index()];
         let after = messages.partition_point(|other| *other <= message.message);
-        let mut later = messages[after..].iter().map(|id| &self.joined.messages[id.index()]);
+        let mut later = messages[after..].iter().map(|id| self.joined.message(*id));
         let call = later.find(|other| other.from_client && other.kind == MessageKind::RpcRequest);
         if let Some(call) = call.filter(|_| message.from_client) {
-            for cause in self.causes_of_request(call, message.sent_ns) {
+            for cause in self.causes_of_request(&call, message.sent_ns) {
                 self.wait(message, cause);
             }
         }
     }
 
-    fn rpc_request(&mut self, message: &Message) {
+    fn rpc_request(&mut self, message: &Message<'_>) {
         self.after_opening(message);
         // What a DataNode received it reports at once; what it began to receive or deleted goes with its next heartbeat.
         if message.name == "blockReceivedAndDeleted"
@@ -139,12 +140,12 @@ impl<'a> CauseInference<'a> {
     }
 
     /// The last block that a DataNode had received whole before it reported one.
-    fn last_block(&self, message: &Message) -> Option<Cause> {
+    fn last_block(&self, message: &Message<'_>) -> Option<Cause> {
         let received = self.threads.received_between(sender(self.joined, message)?, 0, self.made_at(message));
         let mut received = received.rev().map(|moment| moment.cause);
         let block = received.find(|cause| {
             let id = self.graph.message(cause.event);
-            id.is_some_and(|id| self.joined.messages[id.index()].kind == MessageKind::BlockData)
+            id.is_some_and(|id| self.joined.message(id).kind == MessageKind::BlockData)
         });
         block.map(|cause| Cause { evidence: Evidence::Protocol, ..cause })
     }
@@ -158,7 +159,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// The first call on a connection goes right behind its opening, and after what the server answered to that.
-    fn after_opening(&mut self, message: &Message) {
+    fn after_opening(&mut self, message: &Message<'_>) {
         if let Some(before) = self.last_on_stream(message)
             && matches!(before.kind, MessageKind::RpcConnect | MessageKind::Sasl)
         {
@@ -172,9 +173,9 @@ impl<'a> CauseInference<'a> {
     }
 
     /// Lets a call wait for `cause`, or, where a connection was opened for it after that, the opening.
-    pub fn call_because(&mut self, message: &Message, cause: Cause) {
+    pub fn call_because(&mut self, message: &Message<'_>, cause: Cause) {
         let opening = *self.index.of_connection[message.connection.index()].first().unwrap_or(&message.message);
-        let opening = &self.joined.messages[opening.index()];
+        let opening = &self.joined.message(opening);
         let opens = opening.from_client
             && matches!(opening.kind, MessageKind::RpcConnect | MessageKind::Sasl)
             && !self.before(message).any(|other| other.kind == MessageKind::RpcRequest);
@@ -187,7 +188,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// What the process that makes a request had got before, until `until` at most.
-    pub fn causes_of_request(&self, message: &Message, until: u64) -> Vec<Cause> {
+    pub fn causes_of_request(&self, message: &Message<'_>, until: u64) -> Vec<Cause> {
         let process = sender(self.joined, message);
         let mut causes = Vec::new();
         let until = self.made_at(message).min(until);
@@ -203,7 +204,7 @@ impl<'a> CauseInference<'a> {
         }
         let Some(process) = process else { return causes };
         // The thread that closes a file waits for what another one of its process writes.
-        if matches!(message.name.as_str(), "fsync" | "complete") {
+        if matches!(message.name, "fsync" | "complete") {
             causes.extend(self.last_ack(process, until));
         }
         let fed_by_queues = is_fed_by_queues(role(self.joined, Some(process)));
@@ -222,13 +223,13 @@ impl<'a> CauseInference<'a> {
     }
 
     /// Thread that made a request, and when it handed it over.
-    pub fn made_by(&self, message: &Message) -> Option<((ProcessId, u64), u64)> {
+    pub fn made_by(&self, message: &Message<'_>) -> Option<((ProcessId, u64), u64)> {
         let made = self.index.made_in(self.joined, message.message)?;
         Some(((made.process, made.thread), made.begin_ns.min(made.received_ns)))
     }
 
     /// When a request was made: by its thread's word, or before the opening of the connection that it needed.
-    fn made_at(&self, message: &Message) -> u64 {
+    fn made_at(&self, message: &Message<'_>) -> u64 {
         let made = self.made_by(message).map_or(message.sent_ns, |(_, at)| at.min(message.sent_ns));
         let connection = &self.joined.connections[message.connection.index()];
         let opens = self.index.of_connection[message.connection.index()].first() == Some(&message.message);
@@ -243,7 +244,7 @@ impl<'a> CauseInference<'a> {
         (!daemon || until.saturating_sub(moment.at) <= DAEMON_MEMORY_NS).then_some(moment.cause)
     }
 
-    fn rpc_response(&mut self, message: &Message) {
+    fn rpc_response(&mut self, message: &Message<'_>) {
         let Some(call) = self.index.call(message.message) else { return };
         self.wait(message, Cause::delivered(self.pieces.last(call.request), Evidence::CallId));
         let Some(served) = self.index.served_in(self.joined, call.request) else { return };
@@ -257,7 +258,7 @@ impl<'a> CauseInference<'a> {
         }
     }
 
-    fn ping(&mut self, message: &Message) {
+    fn ping(&mut self, message: &Message<'_>) {
         if let Some(before) = self.last_on_stream(message) {
             let piece = self.pieces.last(before.message);
             self.wait(message, Cause::sent(piece, Evidence::Timer));
@@ -265,7 +266,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// A request of the data transfer protocol: forwarded by a pipeline, or made by a client.
-    fn block_request(&mut self, message: &Message) {
+    fn block_request(&mut self, message: &Message<'_>) {
         if let Some(upstream) = self.upstream(message, MessageKind::BlockRequest) {
             self.wait(message, Cause::delivered(self.pieces.last(upstream), Evidence::Pipeline));
             return;
@@ -285,11 +286,11 @@ impl<'a> CauseInference<'a> {
     pub fn last_answer(&self, process: ProcessId, method: &'static str, until: u64) -> Option<Cause> {
         let mut answers = self.index.calls_by(process, method).rev().filter_map(|call| call.response);
         answers
-            .find(|answer| self.joined.messages[answer.index()].delivered_ns <= until)
+            .find(|answer| self.joined.message(*answer).delivered_ns <= until)
             .map(|answer| Cause::delivered(self.pieces.last(answer), Evidence::Thread))
     }
 
-    fn block_response(&mut self, message: &Message) {
+    fn block_response(&mut self, message: &Message<'_>) {
         let Some(exchange) = self.index.exchange(message) else { return };
         let request = exchange.requests.first().copied();
         if let Some(request) = request {
@@ -300,7 +301,7 @@ impl<'a> CauseInference<'a> {
         }
     }
 
-    fn block_data(&mut self, message: &Message) {
+    fn block_data(&mut self, message: &Message<'_>) {
         if let Some(upstream) = self.upstream(message, MessageKind::BlockData) {
             self.forward(message, upstream);
         }
@@ -310,7 +311,7 @@ impl<'a> CauseInference<'a> {
             self.wait(message, Cause::delivered(self.pieces.last(before), Evidence::Exchange));
         }
         if let Some(next_hop) = self.downstream(message, MessageKind::BlockData) {
-            let next_hop = &self.joined.messages[next_hop.index()];
+            let next_hop = &self.joined.message(next_hop);
             let graph = (self.pieces, &mut *self.graph);
             let made = self.writers.produce(self.joined, self.index, graph, self.measured, message);
             let both = (message, next_hop);
@@ -327,7 +328,7 @@ impl<'a> CauseInference<'a> {
 
     /// An application master writes the job's history as a log: each piece that it flushes tells of what happened since
     /// the piece before. It does not think meanwhile, it waits for the next thing to tell of.
-    fn log(&mut self, message: &Message) {
+    fn log(&mut self, message: &Message<'_>) {
         let Some(master) = sender(self.joined, message).filter(|id| role(self.joined, Some(*id)) == "MRAppMaster")
         else {
             return;
@@ -344,28 +345,28 @@ impl<'a> CauseInference<'a> {
 
     /// Whether an event is part of a block's transfer, such as the acknowledgement of what was written.
     fn is_of_a_block(&self, event: Draft) -> bool {
-        let message = self.graph.message(event).map(|id| self.joined.messages[id.index()].kind);
+        let message = self.graph.message(event).map(|id| self.joined.message(id).kind);
         matches!(message, Some(MessageKind::BlockAck | MessageKind::BlockResponse | MessageKind::BlockData))
     }
 
     /// What a DataNode has done with each piece of a block that it received; `None` = nobody told.
     fn received(&mut self, message: MessageId) -> Option<&[Draft]> {
         if !self.received.contains_key(&message) {
-            let row = &self.joined.messages[message.index()];
+            let row = &self.joined.message(message);
             let next_hop = self.downstream(row, MessageKind::BlockData);
-            let next_hop = next_hop.map(|next| &self.joined.messages[next.index()]);
+            let next_hop = next_hop.map(|next| self.joined.message(next));
             let graph = (self.pieces, &mut *self.graph);
-            let marks = measured::receive(self.index, graph, self.measured, row, next_hop);
+            let marks = measured::receive(self.index, graph, self.measured, row, next_hop.as_ref());
             self.received.insert(message, marks);
         }
         self.received.get(&message)?.as_deref()
     }
 
     /// Each piece of a later hop waits for the bytes of the hop before, and for what its DataNode did with those before them.
-    fn forward(&mut self, message: &Message, upstream: MessageId) {
+    fn forward(&mut self, message: &Message<'_>, upstream: MessageId) {
         let first = self.pieces.first(upstream);
         let received: Vec<Draft> = self.received(upstream).map(<[Draft]>::to_vec).unwrap_or_default();
-        let begin = self.joined.messages[upstream.index()].offset;
+        let begin = self.joined.message(upstream).offset;
         let offset = |piece: Draft, begin: u64| self.pieces.offset(piece).saturating_sub(begin);
         let sources = self.arrivals(self.pieces.all(upstream));
         let offsets: Vec<u64> = sources.iter().map(|(source, _)| offset(*source, begin)).collect();
@@ -388,7 +389,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// An acknowledgement waits for the data that had come, and for the acknowledgement from further down.
-    fn block_acks(&mut self, message: &Message) {
+    fn block_acks(&mut self, message: &Message<'_>) {
         let Some(exchange) = self.index.exchange(message) else { return };
         let data = self.arrivals(exchange.data.iter().flat_map(|data| self.pieces.all(*data)));
         let below = self.downstream(message, MessageKind::BlockAck);
@@ -419,7 +420,7 @@ impl<'a> CauseInference<'a> {
         }
     }
 
-    fn block_status(&mut self, message: &Message) {
+    fn block_status(&mut self, message: &Message<'_>) {
         let Some(exchange) = self.index.exchange(message) else { return };
         let mut pieces = exchange.data.iter().rev().flat_map(|data| self.pieces.all(*data).rev());
         let last = pieces.find(|piece| self.graph.arrived(*piece) <= message.sent_ns);
@@ -429,7 +430,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// A request over HTTP: what its thread does next, after what came on its connection.
-    pub fn request(&mut self, message: &Message) {
+    pub fn request(&mut self, message: &Message<'_>) {
         for cause in self.causes_of_request(message, message.sent_ns) {
             self.wait(message, cause);
         }
@@ -439,7 +440,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// The first part of an answer waits for the request, the others for the part before.
-    fn response(&mut self, message: &Message) {
+    fn response(&mut self, message: &Message<'_>) {
         let Some(exchange) = self.index.exchange(message) else { return };
         if let Some(request) = exchange.requests.first().copied() {
             self.wait(message, Cause::delivered(self.pieces.last(request), Evidence::Exchange));
@@ -451,7 +452,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// From headers alone: an answer to what came on the connection, or what the process does after what it got.
-    fn by_order(&mut self, message: &Message) {
+    fn by_order(&mut self, message: &Message<'_>) {
         let answered = self.last_before(message, true);
         let said = self.last_on_stream(message);
         if let Some(answered) = answered
@@ -477,43 +478,32 @@ impl<'a> CauseInference<'a> {
     }
 
     /// The last message on the connection before, from the other end; with `arrived`, only one that had come.
-    fn last_before(&self, message: &Message, arrived: bool) -> Option<&'a Message> {
+    fn last_before(&self, message: &Message<'_>, arrived: bool) -> Option<Message<'a>> {
         self.before(message).find(|other| {
             other.from_client != message.from_client && (!arrived || other.delivered_ns <= message.sent_ns)
         })
     }
 
     /// The last message on the connection before, in the same direction.
-    fn last_on_stream(&self, message: &Message) -> Option<&'a Message> {
+    fn last_on_stream(&self, message: &Message<'_>) -> Option<Message<'a>> {
         self.before(message).find(|other| other.from_client == message.from_client)
     }
 
-    fn before(&self, message: &Message) -> impl Iterator<Item = &'a Message> + use<'a> {
+    fn before(&self, message: &Message<'_>) -> impl Iterator<Item = Message<'a>> + use<'a> {
         let joined = self.joined;
         let messages: &'a [MessageId] = &self.index.of_connection[message.connection.index()];
         let place = messages.partition_point(|other| *other < message.message);
-        messages[..place].iter().rev().map(|id| &joined.messages[id.index()])
+        messages[..place].iter().rev().map(|id| joined.message(*id))
     }
 
     /// The message of the same kind and block on the hop before.
-    fn upstream(&self, message: &Message, kind: MessageKind) -> Option<MessageId> {
+    fn upstream(&self, message: &Message<'_>, kind: MessageKind) -> Option<MessageId> {
         let hop = message.hop?.checked_sub(1).filter(|hop| *hop > 0)?;
-        self.on_hop(message, kind, hop)
+        self.index.on_hop(self.joined, message, kind, hop)
     }
 
-    fn downstream(&self, message: &Message, kind: MessageKind) -> Option<MessageId> {
-        self.on_hop(message, kind, message.hop? + 1)
-    }
-
-    /// Of several (a block that was written again) the one that began nearest to this.
-    fn on_hop(&self, message: &Message, kind: MessageKind, hop: u32) -> Option<MessageId> {
-        let messages = self.index.pipelines.get(&message.block?)?;
-        messages
-            .iter()
-            .map(|id| &self.joined.messages[id.index()])
-            .filter(|other| other.kind == kind && other.hop == Some(hop))
-            .min_by_key(|other| other.sent_ns.abs_diff(message.sent_ns))
-            .map(|other| other.message)
+    fn downstream(&self, message: &Message<'_>, kind: MessageKind) -> Option<MessageId> {
+        self.index.on_hop(self.joined, message, kind, message.hop? + 1)
     }
 }
 

@@ -84,8 +84,8 @@ impl<'a> Work<'a> {
     pub fn shuffle_requests(&self, joined: &Joined, index: &Index<'_>) -> HashMap<JobId, Vec<MessageId>> {
         let mut requests: HashMap<JobId, Vec<MessageId>> = HashMap::default();
         for message in joined.messages.iter().filter(|message| message.kind == MessageKind::ShuffleRequest) {
-            let data = index.exchange(message).map_or(&[][..], |exchange| &exchange.data);
-            let maps = data.iter().filter_map(|data| joined.messages[data.index()].map.as_deref());
+            let data = index.exchange(&message).map_or(&[][..], |exchange| &exchange.data);
+            let maps = data.iter().filter_map(|data| joined.message(*data).map);
             for row in maps.filter_map(|map| self.task_of(map)) {
                 let of_job = requests.entry(row.job).or_default();
                 if of_job.last() != Some(&message.message) {
@@ -107,10 +107,10 @@ fn runners(joined: &Joined) -> HashMap<&str, ProcessId> {
     let mut named: HashMap<(&str, ProcessId), u32> = HashMap::default();
     for message in joined.messages.iter().filter(|message| message.from_client) {
         let client = joined.connections[message.connection.index()].client_process;
-        if let (Some(attempt), Some(process)) = (&message.attempt, client)
+        if let (Some(attempt), Some(process)) = (message.attempt, client)
             && !trace::role::is_daemon(&joined.processes[process.index()].role)
         {
-            *named.entry((attempt.as_str(), process)).or_default() += 1;
+            *named.entry((attempt, process)).or_default() += 1;
         }
     }
     let mut named: Vec<_> = named.into_iter().collect();

@@ -5,18 +5,22 @@
 //! them; for work that was handed over that is what the other thread had got. A thread that started others and waited
 //! for them acts because of the last thing that those got.
 
-use trace::ids::{MessageId, ProcessId};
-use trace::rows::{Evidence, MessageKind, On};
+use std::cell::RefCell;
+use std::io;
 
+use trace::ids::{MessageId, ProcessId};
+use trace::rows::{Evidence, MessageKind};
+
+use super::consumed::Consumed;
 use super::draft::{Cause, Draft, Graph, number};
 use super::index::{Index, role};
+pub use super::moments::{Moment, Thread};
+use super::moments::{Moments, Unsorted};
 use super::pieces::Pieces;
 use super::timers::Timers;
-use crate::joined::{Joined, ThreadStart};
+use crate::joined::Joined;
 use crate::maps::{HashMap, HashSet};
-
-/// A thread of a process.
-pub type Thread = (ProcessId, u64);
+use crate::spilled::{RecordList, Sorter};
 
 /// Longest chain of "was handed over by" that is followed.
 const GENERATIONS: u32 = 32;
@@ -24,146 +28,70 @@ const GENERATIONS: u32 = 32;
 /// Threads that are believed to have read one message, at most: there is one, but for records of a damaged file.
 const MAX_READERS: usize = 16;
 
-/// Something reached a thread.
-#[derive(Clone, Copy, Debug)]
-pub struct Moment {
-    /// When, as the process itself saw it.
-    pub at: u64,
-    /// What it was.
-    pub cause: Cause,
-}
-
-/// A [`Moment`] in half of the memory: its news never comes by a timer.
-#[derive(Clone, Copy, Debug)]
-struct Kept {
-    at: u64,
-    event: u32,
-    on: On,
-    evidence: Evidence,
-}
-
-impl From<Moment> for Kept {
-    fn from(Moment { at, cause }: Moment) -> Self {
-        Self { at, event: number(cause.event), on: cause.on, evidence: cause.evidence }
-    }
-}
-
-impl From<&Kept> for Moment {
-    fn from(kept: &Kept) -> Self {
-        let cause = Cause { event: kept.event as usize, on: kept.on, by: None, evidence: kept.evidence };
-        Self { at: kept.at, cause }
-    }
-}
-
 /// What reached the threads, and the processes as a whole.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Threads {
-    moments: HashMap<Thread, Vec<Kept>>,
-    /// Work that a thread was started for or that was handed over to it, by its place among all: ordered by the thread, and when.
-    handed: Vec<u32>,
+    moments: Moments,
+    /// Work that a thread was started for or that was handed over to it.
+    handed: RecordList<Handed>,
     /// The same, ordered by the thread that started another.
-    started: Vec<u32>,
+    started: RecordList<Started>,
+    /// Of some threads: when those that they started got the last thing, ordered by that, and their places in `started`.
+    ended: RefCell<HashMap<Thread, Vec<(u64, u32)>>>,
     /// Threads that do nothing but beat: nobody waits for them.
     beating: HashSet<Thread>,
-    /// What a process got, but for beats of timers and openings of connections, in order.
-    received: HashMap<ProcessId, Vec<Kept>>,
+    /// What a process got, but for beats of timers and openings of connections; its thread is [`WHOLE`].
+    received: Moments,
     /// Why a process exists.
     origins: HashMap<ProcessId, Cause>,
 }
 
+/// A process, its thread, when work was handed over to it, and the thread that did so.
+type Handed = (u32, (u64, (u64, u64)));
+
+/// A process, its thread, when that started another, the place of that among all that was told, and the other one.
+type Started = (u32, (u64, (u64, (u64, u64))));
+
+/// Stands for all threads of a process.
+const WHOLE: u64 = 0;
+
+/// Memory that each list of threads takes at most, bytes.
+const MAX_BYTES: usize = 2 << 20;
+
+/// Threads of which those that they started are held in order.
+const MAX_ENDED: usize = 256;
+
 impl Threads {
     /// Collects the moments from spans, messages, and the JVMs' records of started threads. `consumed` are the marks of
     /// computing what was read, by piece.
+    ///
+    /// # Errors
+    /// If a temporary file fails.
     pub fn new(
         joined: &Joined,
         index: &Index<'_>,
         pieces: &Pieces,
         timers: &Timers,
         graph: &Graph,
-        consumed: &HashMap<Draft, Draft>,
-    ) -> Self {
-        let mut threads = Self::default();
-        threads.take_spans(joined, index, pieces, graph, consumed);
-        threads.take_deliveries(joined, pieces, timers, graph);
-        for moments in threads.moments.values_mut().chain(threads.received.values_mut()) {
-            moments.sort_by_key(|moment| moment.at);
-            moments.shrink_to_fit();
-        }
-        threads.beating = beating(joined, timers);
-        let all: Vec<u32> = (0..).zip(&joined.threads).map(|(place, _)| place).collect();
-        (threads.handed, threads.started) = (all.clone(), all);
-        threads.handed.sort_by_cached_key(|place| {
-            let start = start(joined, *place);
-            (start.process, start.child, start.at_ns, start.by)
-        });
-        threads.started.sort_by_cached_key(|place| {
-            let start = start(joined, *place);
-            (start.process, start.by)
-        });
-        threads
+        consumed: &Consumed,
+    ) -> io::Result<Self> {
+        let (handed, started) = starts(joined)?;
+        Ok(Self {
+            moments: Moments::of(of_spans(joined, index, pieces, graph, consumed)?)?,
+            received: Moments::of(of_deliveries(joined, pieces, timers, graph)?)?,
+            beating: beating(joined, timers),
+            handed,
+            started,
+            ..Self::default()
+        })
     }
 
-    fn take_spans(
-        &mut self,
-        joined: &Joined,
-        index: &Index<'_>,
-        pieces: &Pieces,
-        graph: &Graph,
-        consumed: &HashMap<Draft, Draft>,
-    ) {
-        let mut readers: HashMap<MessageId, usize> = HashMap::default();
-        for span in &joined.spans {
-            let thread = (span.process, span.thread);
-            let mut add = |at: u64, cause: Cause| {
-                self.moments.entry(thread).or_default().push(Moment { at, cause }.into());
-            };
-            match span.kind.as_str() {
-                "rpc" | "block" | "shuffle" => {
-                    if let Some(request) = span.request {
-                        add(span.begin_ns, Cause::delivered(pieces.last(request), Evidence::Span));
-                    }
-                }
-                "call" => {
-                    if let Some(response) = span.response {
-                        add(span.end_ns, Cause::delivered(pieces.last(response), Evidence::Thread));
-                    }
-                }
-                "block-read" | "block-write" | "fetch" => {
-                    let exchange = span.request.and_then(|request| index.exchange(&joined.messages[request.index()]));
-                    let Some(exchange) = exchange else { continue };
-                    let got = if span.kind == "block-write" { &exchange.acks } else { &exchange.data };
-                    let mut few = |message: &MessageId| {
-                        let readings = readers.entry(*message).or_default();
-                        *readings += 1;
-                        *readings <= MAX_READERS
-                    };
-                    for piece in got.iter().filter(|message| few(message)).flat_map(|message| pieces.all(*message)) {
-                        let (at, cause) = match consumed.get(&piece) {
-                            Some(mark) => (graph.happened(*mark), Cause::sent(*mark, Evidence::Thread)),
-                            None => (graph.arrived(piece), Cause::delivered(piece, Evidence::Thread)),
-                        };
-                        if at <= span.end_ns {
-                            add(at.max(span.begin_ns), cause);
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn take_deliveries(&mut self, joined: &Joined, pieces: &Pieces, timers: &Timers, graph: &Graph) {
-        for message in &joined.messages {
-            let Some(process) = super::index::receiver(joined, message) else { continue };
-            let says_nothing =
-                matches!(message.kind, MessageKind::RpcConnect | MessageKind::RpcPing | MessageKind::Sasl);
-            if says_nothing || timers.of_message(message.message).is_some() {
-                continue;
-            }
-            let cause = Cause::delivered(pieces.last(message.message), Evidence::Heuristic);
-            let at = graph.arrived(cause.event);
-            self.received.entry(process).or_default().push(Moment { at, cause }.into());
-        }
+    /// Whether all could be kept, and looked at.
+    ///
+    /// # Errors
+    /// If a temporary file failed.
+    pub fn check(&self) -> io::Result<()> {
+        self.moments.check().and(self.received.check()).and(self.handed.check()).and(self.started.check())
     }
 
     /// Notes why a process exists; what it does first waits for that.
@@ -178,9 +106,9 @@ impl Threads {
 
     /// Notes that a thread knows of something from `at` on.
     pub fn reach(&mut self, thread: Thread, at: u64, cause: Cause) {
-        let moments = self.moments.entry(thread).or_default();
-        let place = moments.partition_point(|moment| moment.at <= at);
-        moments.insert(place, Moment { at, cause }.into());
+        self.moments.insert(thread, Moment { at, cause });
+        // What its process's threads got last may be something else now.
+        self.ended.get_mut().retain(|(process, _), _| *process != thread.0);
     }
 
     /// The latest thing that reached a thread, or those whose end it waited for, until `until`.
@@ -198,21 +126,19 @@ impl Threads {
         begin: u64,
         until: u64,
     ) -> Option<Moment> {
-        let moments = self.moments.get(&thread)?;
-        let served = &moments[moments.partition_point(|moment| moment.at < begin)..];
-        let is_other = |moment: &&Kept| moment.evidence == Evidence::Span && moment.event != number(request);
-        let next = served.iter().take_while(|moment| moment.at <= until).find(is_other);
+        self.moments.last(thread)?;
+        let is_other = |moment: &Moment| moment.cause.evidence == Evidence::Span && moment.cause.event != request;
+        let next = self.moments.between(thread, begin, until).find(is_other);
         let until = next.map_or(Some(until), |next| next.at.checked_sub(1))?;
         self.latest(joined, thread, until)
     }
 
     fn follow(&self, joined: &Joined, thread: Thread, until: u64, generations: u32) -> Option<Moment> {
-        let own = self.own(thread, until);
-        let joins = waits_for_children(role(joined, Some(thread.0)))
-            .then(|| self.ended_children(joined, thread, until))
-            .flatten();
+        let own = self.moments.last_until(thread, until);
+        let joins =
+            waits_for_children(role(joined, Some(thread.0))).then(|| self.ended_children(thread, until)).flatten();
         let own = [own, joins].into_iter().flatten().max_by_key(|moment| moment.at);
-        let handed = self.handed_over(joined, thread, until).filter(|(at, _)| own.is_none_or(|own| own.at < *at));
+        let handed = self.handed_over(thread, until).filter(|(at, _)| own.is_none_or(|own| own.at < *at));
         handed
             .filter(|_| generations > 0)
             .and_then(|(at, by)| {
@@ -222,43 +148,49 @@ impl Threads {
             .or(own)
     }
 
-    fn handed_over(&self, joined: &Joined, thread: Thread, until: u64) -> Option<(u64, u64)> {
-        let after = self.handed.partition_point(|place| {
-            let start = start(joined, *place);
-            (start.process, start.child, start.at_ns) <= (thread.0, thread.1, until)
-        });
-        let last = start(joined, self.handed[after.checked_sub(1)?]);
-        ((last.process, last.child) == thread).then_some((last.at_ns, last.by))
-    }
-
-    fn own(&self, thread: Thread, until: u64) -> Option<Moment> {
-        let moments = self.moments.get(&thread)?;
-        let after = moments.partition_point(|moment| moment.at <= until);
-        Some((&moments[after.checked_sub(1)?]).into())
+    /// When work was last handed over to a thread until a time, and by which one.
+    fn handed_over(&self, (process, thread): Thread, until: u64) -> Option<(u64, u64)> {
+        let last = (process.0, (thread, (until, u64::MAX)));
+        let behind = self.handed.partition_point(|start| *start <= last);
+        let (of, (child, (at_ns, by))) = self.handed.get(behind.checked_sub(1)?);
+        ((of, child) == (process.0, thread)).then_some((at_ns, by))
     }
 
     /// The last thing that a thread's children got, of those that got nothing more after `until`.
-    fn ended_children(&self, joined: &Joined, thread: Thread, until: u64) -> Option<Moment> {
-        let first = self.started.partition_point(|place| {
-            let start = start(joined, *place);
-            (start.process, start.by) < thread
+    fn ended_children(&self, thread: Thread, until: u64) -> Option<Moment> {
+        let mut known = self.ended.borrow_mut();
+        if known.len() >= MAX_ENDED && !known.contains_key(&thread) {
+            known.clear();
+        }
+        let ended = known.entry(thread).or_insert_with(|| self.ends_of_children(thread));
+        let by_then = ended.partition_point(|(last, _)| *last <= until);
+        let latest = ended[..by_then].iter().rev().find_map(|(_, place)| {
+            let (_, (_, (at_ns, (_, child)))) = self.started.get(*place as usize);
+            (at_ns <= until).then_some(child)
         });
-        let from_there = self.started[first..].iter().map(|place| start(joined, *place));
-        from_there
-            .take_while(|start| (start.process, start.by) == thread)
-            .filter(|start| start.at_ns <= until && !self.beating.contains(&(thread.0, start.child)))
-            .filter_map(|start| self.moments.get(&(thread.0, start.child))?.last())
-            .filter(|last| last.at <= until)
-            .max_by_key(|last| last.at)
-            .map(Moment::from)
-            .map(|last| Moment { cause: Cause { evidence: Evidence::Thread, ..last.cause }, ..last })
+        let last = self.moments.last((thread.0, latest?))?;
+        Some(Moment { cause: Cause { evidence: Evidence::Thread, ..last.cause }, ..last })
+    }
+
+    /// When the threads that a thread started, and that do not only beat, got the last thing, and by which starts; ordered by both.
+    fn ends_of_children(&self, (process, thread): Thread) -> Vec<(u64, u32)> {
+        let first = self.started.partition_point(|(of, (by, _))| (*of, *by) < (process.0, thread));
+        let by_thread = (first..self.started.len()).map_while(|place| {
+            let (of, (by, (_, (_, child)))) = self.started.get(place);
+            ((of, by) == (process.0, thread)).then_some((place, (process, child)))
+        });
+        let ends = by_thread.filter_map(|(place, child)| {
+            let last = self.moments.last(child).filter(|_| !self.beating.contains(&child))?;
+            Some((last.at, number(place)))
+        });
+        let mut ends: Vec<(u64, u32)> = ends.collect();
+        ends.sort_unstable();
+        ends
     }
 
     /// The last thing but beats that a process had got until `until`.
     pub fn received(&self, process: ProcessId, until: u64) -> Option<Moment> {
-        let moments = self.received.get(&process)?;
-        let after = moments.partition_point(|moment| moment.at <= until);
-        Some((&moments[after.checked_sub(1)?]).into())
+        self.received.last_until((process, WHOLE), until)
     }
 
     /// All that a process had got between two times, beats left out; in order.
@@ -268,21 +200,93 @@ impl Threads {
         from: u64,
         until: u64,
     ) -> impl DoubleEndedIterator<Item = Moment> + '_ {
-        let moments = self.received.get(&process).map(Vec::as_slice).unwrap_or_default();
-        let first = moments.partition_point(|moment| moment.at < from);
-        let last = moments.partition_point(|moment| moment.at <= until);
-        moments[first.min(last)..last].iter().map(Moment::from)
+        self.received.between((process, WHOLE), from, until)
     }
 }
 
-fn start(joined: &Joined, place: u32) -> &ThreadStart {
-    &joined.threads[place as usize]
+/// What reached threads by what they did.
+fn of_spans(
+    joined: &Joined,
+    index: &Index<'_>,
+    pieces: &Pieces,
+    graph: &Graph,
+    consumed: &Consumed,
+) -> io::Result<Unsorted> {
+    let mut moments = Unsorted::default();
+    let mut readers: HashMap<MessageId, usize> = HashMap::default();
+    for span in joined.spans.iter() {
+        let mut add = |at: u64, cause: Cause| moments.add((span.process, span.thread), Moment { at, cause });
+        match span.kind {
+            "rpc" | "block" | "shuffle" => {
+                if let Some(request) = span.request {
+                    add(span.begin_ns, Cause::delivered(pieces.last(request), Evidence::Span))?;
+                }
+            }
+            "call" => {
+                if let Some(response) = span.response {
+                    add(span.end_ns, Cause::delivered(pieces.last(response), Evidence::Thread))?;
+                }
+            }
+            "block-read" | "block-write" | "fetch" => {
+                let exchange = span.request.and_then(|request| index.exchange(&joined.message(request)));
+                let Some(exchange) = exchange else { continue };
+                let got = if span.kind == "block-write" { &exchange.acks } else { &exchange.data };
+                let mut few = |message: &MessageId| {
+                    let readings = readers.entry(*message).or_default();
+                    *readings += 1;
+                    *readings <= MAX_READERS
+                };
+                for piece in got.iter().filter(|message| few(message)).flat_map(|message| pieces.all(*message)) {
+                    let (at, cause) = match consumed.get(piece) {
+                        Some(mark) => (graph.happened(mark), Cause::sent(mark, Evidence::Thread)),
+                        None => (graph.arrived(piece), Cause::delivered(piece, Evidence::Thread)),
+                    };
+                    if at <= span.end_ns {
+                        add(at.max(span.begin_ns), cause)?;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(moments)
+}
+
+/// What reached processes as a whole.
+fn of_deliveries(joined: &Joined, pieces: &Pieces, timers: &Timers, graph: &Graph) -> io::Result<Unsorted> {
+    let mut moments = Unsorted::default();
+    for message in joined.messages.iter() {
+        let Some(process) = super::index::receiver(joined, &message) else { continue };
+        let says_nothing = matches!(message.kind, MessageKind::RpcConnect | MessageKind::RpcPing | MessageKind::Sasl);
+        if says_nothing || timers.of_message(message.message).is_some() {
+            continue;
+        }
+        let cause = Cause::delivered(pieces.last(message.message), Evidence::Heuristic);
+        moments.add((process, WHOLE), Moment { at: graph.arrived(cause.event), cause })?;
+    }
+    Ok(moments)
+}
+
+/// Who started whom, in both orders.
+fn starts(joined: &Joined) -> io::Result<(RecordList<Handed>, RecordList<Started>)> {
+    let (mut handed, mut started) = (Sorter::default(), Sorter::default());
+    for (place, start) in (0..).zip(joined.threads.iter()) {
+        handed.push((start.process.0, (start.child, (start.at_ns, start.by))))?;
+        started.push((start.process.0, (start.by, (start.at_ns, (place, start.child)))))?;
+    }
+    joined.threads.check()?;
+    let (handed, started) = (handed.sorted()?, started.sorted()?);
+    let (mut by_child, mut by_parent) = (RecordList::within(MAX_BYTES), RecordList::within(MAX_BYTES));
+    handed.iter().for_each(|start| by_child.push(start));
+    started.iter().for_each(|start| by_parent.push(start));
+    handed.check().and(started.check())?;
+    Ok((by_child, by_parent))
 }
 
 /// Threads all of whose calls are beats.
 fn beating(joined: &Joined, timers: &Timers) -> HashSet<Thread> {
     let mut beating: HashMap<Thread, bool> = HashMap::default();
-    for span in &joined.spans {
+    for span in joined.spans.iter() {
         let beats = span.request.is_some_and(|request| timers.of_message(request).is_some());
         *beating.entry((span.process, span.thread)).or_insert(true) &= beats;
     }

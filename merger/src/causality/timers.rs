@@ -10,7 +10,6 @@ use super::index::{Call, Index, role};
 use super::pieces::Pieces;
 use crate::joined::Joined;
 use crate::maps::{HashMap, HashSet};
-use crate::words::Word;
 
 /// Methods that are called by loops with a pause, and by nothing else.
 ///
@@ -48,19 +47,19 @@ impl Timers {
     /// Finds the beats, gives each its cause where it is the pause after the beat before, and notes them in the graph.
     pub fn find(joined: &Joined, index: &Index<'_>, pieces: &Pieces, graph: &mut Graph) -> Self {
         let workers = working_threads(joined);
-        let mut groups: BTreeMap<Group, Vec<Call>> = BTreeMap::new();
-        for call in &index.calls {
-            let message = &joined.messages[call.request.index()];
-            if call.response.is_none() || !beats(joined, index, &workers, call) {
+        let mut groups: BTreeMap<Group<'_>, Vec<Call>> = BTreeMap::new();
+        for call in index.calls() {
+            let message = &joined.message(call.request);
+            if call.response.is_none() || !beats(joined, index, &workers, &call) {
                 continue;
             }
             let connection = call.client.is_none().then_some(message.connection);
-            groups.entry((call.client, connection, message.name.clone())).or_default().push(*call);
+            groups.entry((call.client, connection, message.name)).or_default().push(call);
         }
         let (mut loops, mut all) = (Vec::with_capacity(groups.len()), Vec::new());
         for ((process, _, name), calls) in groups {
             all.extend(calls.into_iter().map(|call| (loops.len(), call)));
-            loops.push(Loop { process, name: name.as_str().to_owned(), ..Loop::default() });
+            loops.push(Loop { process, name: name.to_owned(), ..Loop::default() });
         }
         // In the order of time, in which their events lie.
         all.sort_by_key(|(_, call)| call.request);
@@ -138,9 +137,9 @@ impl Loop {
             }
         }
         self.services.push(graph.happened(beat.response).saturating_sub(graph.arrived(beat.request)));
-        self.requests.push(joined.messages[call.index()].bytes);
-        self.responses.push(joined.messages[answer.index()].bytes);
-        self.connection = Some(joined.messages[call.index()].connection);
+        self.requests.push(joined.message(call).bytes);
+        self.responses.push(joined.message(answer).bytes);
+        self.connection = Some(joined.message(call).connection);
         self.beats.push(beat);
     }
 
@@ -160,10 +159,10 @@ impl Loop {
 }
 
 /// Whose calls a timer is made of: the process, or where it is unknown the connection, and the method.
-type Group = (Option<ProcessId>, Option<ConnectionId>, Word);
+type Group<'w> = (Option<ProcessId>, Option<ConnectionId>, &'w str);
 
 fn beats(joined: &Joined, index: &Index<'_>, workers: &HashSet<(ProcessId, u64)>, call: &Call) -> bool {
-    let name = joined.messages[call.request.index()].name.as_str();
+    let name = joined.message(call.request).name;
     match name {
         // Both the task's own thread (at the end of each phase) and the thread that reports progress call it.
         "statusUpdate" => {
@@ -180,8 +179,8 @@ fn working_threads(joined: &Joined) -> HashSet<(ProcessId, u64)> {
     joined
         .spans
         .iter()
-        .filter(|span| match span.kind.as_str() {
-            "call" => span.name != "statusUpdate" && !LOOPS.contains(&span.name.as_str()),
+        .filter(|span| match span.kind {
+            "call" => span.name != "statusUpdate" && !LOOPS.contains(&span.name),
             "block-read" | "block-write" | "fetch" => true,
             _ => false,
         })

@@ -6,6 +6,7 @@ use std::ops::Range;
 use trace::ids::{MessageId, ProcessId};
 use trace::rows::{Evidence, StepKind, StepRow};
 
+use super::consumed::Consumed;
 use super::draft::{Cause, Draft, Graph};
 use super::pieces::Pieces;
 use crate::maps::HashMap;
@@ -109,7 +110,7 @@ impl Taken {
         pieces: &Pieces,
         (message, timeline): (MessageId, &Timeline),
         (ends, works, latest): (&[u64], &[u64], &[u64]),
-        consumed: &mut HashMap<Draft, Draft>,
+        consumed: &mut Consumed,
     ) {
         let Some(thread) = timeline.thread() else { return };
         let mut before: Option<Draft> = None;
@@ -133,16 +134,16 @@ impl Taken {
         pieces: &Pieces,
         message: MessageId,
         loopback: bool,
-        consumed: &HashMap<Draft, Draft>,
+        consumed: &Consumed,
     ) {
         let all = pieces.all(message);
-        let mut marks = all.clone().filter_map(|piece| consumed.get(&piece).copied()).peekable();
+        let mut marks = all.clone().filter_map(|piece| consumed.get(piece)).peekable();
         let mut last = None;
         for piece in all {
             while let Some(mark) = marks.next_if(|mark| graph.happened(*mark) <= graph.happened(piece)) {
                 last = Some(mark);
             }
-            let room = pieces.makes_room(piece).and_then(|taken| consumed.get(&taken).copied());
+            let room = pieces.makes_room(piece).and_then(|taken| consumed.get(taken));
             let room =
                 room.and_then(|mark| if graph.happened(mark) <= graph.happened(piece) { Some(mark) } else { last });
             if let Some(mark) = if loopback { last } else { room } {

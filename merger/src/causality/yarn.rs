@@ -55,8 +55,9 @@ pub fn infer(inference: &mut CauseInference<'_>, work: &Work<'_>, histories: &Hi
     let slots = Slots::of(&end_containers(inference, work, &starts, &marks));
     let masters = MasterStarts::find(inference);
     let requests = work.shuffle_requests(inference.joined, inference.index);
+    let submissions = deliveries(inference, "submitApplication");
     for job in &work.of {
-        let submit = submit(inference, work, job, "submitApplication");
+        let submit = submit(inference, work, job, &submissions);
         start_master(inference, job, &masters, submit);
         start_tasks(inference, work, job, histories, &starts, &slots, &marks);
         phases(inference, work, job, &mut marks);
@@ -97,8 +98,8 @@ fn match_starts(inference: &CauseInference<'_>, work: &Work<'_>, job: &JobOf<'_>
         .index
         .calls_by(master, "startContainers")
         .filter_map(|call| {
-            let host = receiver_host(inference.joined, &inference.joined.messages[call.request.index()]);
-            Some((host, inference.joined.messages[call.response?.index()].delivered_ns, call))
+            let host = receiver_host(inference.joined, &inference.joined.message(call.request));
+            Some((host, inference.joined.message(call.response?).delivered_ns, call))
         })
         .collect();
     let mut attempts: Vec<_> = job.attempts.iter().map(|(task, _)| &work.tasks[task.index()]).collect();
@@ -141,7 +142,7 @@ pub(super) fn last_call(
     until: u64,
 ) -> Option<Call> {
     let mut calls = inference.index.calls_by(process, method).rev();
-    calls.find(|call| inference.joined.messages[call.request.index()].delivered_ns <= until)
+    calls.find(|call| inference.joined.message(call.request).delivered_ns <= until)
 }
 
 /// Marks "container.end": a task's JVM has ended, after its `done` was answered.
@@ -154,7 +155,7 @@ fn end_containers(
     let mut containers = Vec::new();
     for task in &work.tasks {
         let (Some(host), Some(start)) = (task.host, starts.get(&task.task)) else { continue };
-        let begin = inference.joined.messages[start.request.index()].delivered_ns;
+        let begin = inference.joined.message(start.request).delivered_ns;
         let (end, cause) = match task.process {
             Some(process) => {
                 let end = inference.ends.of_task(&inference.joined.processes[process.index()], task.finish_ns);
@@ -170,19 +171,22 @@ fn end_containers(
     containers
 }
 
-/// `job.submit`: the master of the cluster has got the job, with a call of `method`.
+/// Calls of a method, and when each had been delivered.
+pub(super) fn deliveries(inference: &CauseInference<'_>, method: &str) -> Vec<(u64, Call)> {
+    let calls = inference.index.calls_of(method);
+    calls.map(|call| (inference.joined.message(call.request).delivered_ns, call)).collect()
+}
+
+/// `job.submit`: the master of the cluster has got the job, with one of the `submissions`.
 pub(super) fn submit(
     inference: &mut CauseInference<'_>,
     work: &Work<'_>,
     job: &JobOf<'_>,
-    method: &'static str,
+    submissions: &[(u64, Call)],
 ) -> Draft {
     let at = work.jobs[job.job.index()].submit_ns;
-    let call = inference
-        .index
-        .calls_of(method)
-        .min_by_key(|call| inference.joined.messages[call.request.index()].delivered_ns.abs_diff(at));
-    let near = call.filter(|call| inference.joined.messages[call.request.index()].delivered_ns.abs_diff(at) < NEAR_NS);
+    let nearest = submissions.iter().min_by_key(|(delivered_ns, _)| delivered_ns.abs_diff(at));
+    let near = nearest.filter(|(delivered_ns, _)| delivered_ns.abs_diff(at) < NEAR_NS).map(|(_, call)| *call);
     let causes: Vec<Cause> = near
         .map(|call| Cause::delivered(inference.pieces.last(call.request), Evidence::Protocol))
         .into_iter()
@@ -200,7 +204,7 @@ impl MasterStarts {
         let mut by_host: HashMap<HostId, Vec<Call>> = HashMap::default();
         for call in inference.index.calls_of("startContainers") {
             if role(inference.joined, call.client) == "ResourceManager" {
-                let request = &inference.joined.messages[call.request.index()];
+                let request = &inference.joined.message(call.request);
                 by_host.entry(receiver_host(inference.joined, request)).or_default().push(call);
             }
         }
@@ -210,7 +214,7 @@ impl MasterStarts {
     /// The last that was sent at `from` or later and delivered until `until`.
     fn last(&self, inference: &CauseInference<'_>, host: HostId, from: u64, until: u64) -> Option<Call> {
         let calls = self.by_host.get(&host)?;
-        let request = |call: &Call| &inference.joined.messages[call.request.index()];
+        let request = |call: &Call| inference.joined.message(call.request);
         let sent_until = calls.partition_point(|call| request(call).sent_ns <= until);
         let sent = calls[..sent_until].iter().rev().take_while(|call| request(call).sent_ns >= from);
         sent.copied().find(|call| request(call).delivered_ns <= until)
@@ -227,7 +231,7 @@ fn start_master(inference: &mut CauseInference<'_>, job: &JobOf<'_>, starts: &Ma
         inference.threads.set_origin(master, Cause::sent(submit, Evidence::Protocol));
         return;
     };
-    let request = &inference.joined.messages[start.request.index()];
+    let request = &inference.joined.message(start.request);
     let assigned = match node_timer(inference, start.server) {
         Some(node) => {
             let news = Cause::sent(submit, Evidence::Protocol).carried(node, Carrier::Request);
@@ -266,7 +270,7 @@ fn start_tasks(
             }
             continue;
         };
-        let request = &inference.joined.messages[start.request.index()];
+        let request = &inference.joined.message(start.request);
         if let Some(cause) = assignments.of(inference, row.kind, start, task, slots) {
             inference.call_because(request, cause);
         }
@@ -321,7 +325,7 @@ impl Assignments {
         let first_start = inference
             .index
             .calls_by(master, "startContainers")
-            .map(|call| inference.joined.messages[call.request.index()].sent_ns)
+            .map(|call| inference.joined.message(call.request).sent_ns)
             .min();
         if let Some(first_start) = first_start {
             this.maps_asked = ask_for_maps(inference, master, allocate, server, first_start);
@@ -350,7 +354,7 @@ impl Assignments {
     ) -> Option<Cause> {
         let allocate = self.allocate?;
         let node = node_timer(inference, start.server)?;
-        let request = &inference.joined.messages[start.request.index()];
+        let request = &inference.joined.message(start.request);
         let beats = &inference.graph.beats[allocate.index()];
         let learnt =
             beats.partition_point(|beat| inference.graph.arrived(beat.response) <= request.sent_ns).checked_sub(1)?;
@@ -498,12 +502,12 @@ fn fetches(
     marks: &Marks,
 ) {
     for request in requests.into_iter().flatten() {
-        let message = &inference.joined.messages[request.index()];
+        let message = &inference.joined.message(*request);
         let Some(process) = sender(inference.joined, message) else { continue };
         let Some(exchange) = inference.index.exchange(message) else { continue };
         let poll = inference.timers.of(process, "getMapCompletionEvents");
         for data in &exchange.data {
-            let map = inference.joined.messages[data.index()].map.as_deref();
+            let map = inference.joined.message(*data).map;
             let Some(row) = map.and_then(|map| work.task_of(map)).filter(|row| row.job == job.job) else { continue };
             let Some(finish) = marks.finish.get(&row.task) else { continue };
             let news = Cause::sent(*finish, Evidence::Protocol);

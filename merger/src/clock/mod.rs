@@ -17,7 +17,7 @@ use std::io;
 pub use jumps::{Correction, Jump};
 pub use map::ClockMap;
 use pairs::Point;
-pub(crate) use pairs::{BothSaw, PairClouds, PairFit, fit};
+pub(crate) use pairs::{BothSaw, PairFit, PairsSaw};
 
 /// How the clocks of all hosts were aligned.
 #[derive(Clone, Debug, Default)]

@@ -181,7 +181,7 @@ impl BothSaw {
     }
 }
 
-/// What two hosts saw of each other, or of one flow between them.
+/// What two hosts saw of one flow between them.
 #[derive(Clone, Debug)]
 pub(crate) struct PairClouds {
     a: usize,
@@ -189,16 +189,23 @@ pub(crate) struct PairClouds {
     clouds: [Cloud; 2],
 }
 
-/// Fits each pair of hosts between which packets were seen at both ends. `whole_ns` tells of each host when it saw any packets.
-pub(crate) fn fit(
-    of_flows: impl IntoIterator<Item = PairClouds>,
+/// What all pairs of hosts saw of each other, of flows in any order: all of it, or its edges.
+#[derive(Debug, Default)]
+pub(crate) struct PairsSaw {
     keeps_all: bool,
-    whole_ns: &[(i64, i64)],
-) -> Vec<PairFit> {
-    let mut by_pair: BTreeMap<(usize, usize), [Cloud; 2]> = BTreeMap::new();
-    for PairClouds { a, b, clouds: [forward, backward] } in of_flows {
-        let entry = by_pair.entry((a, b)).or_default();
-        if keeps_all {
+    by_pair: BTreeMap<(usize, usize), [Cloud; 2]>,
+}
+
+impl PairsSaw {
+    /// Nothing yet.
+    pub fn new(keeps_all: bool) -> Self {
+        Self { keeps_all, by_pair: BTreeMap::new() }
+    }
+
+    /// With what two hosts saw of another flow.
+    pub fn add(&mut self, PairClouds { a, b, clouds: [forward, backward] }: PairClouds) {
+        let entry = self.by_pair.entry((a, b)).or_default();
+        if self.keeps_all {
             entry[0].points.extend(forward.points);
             entry[1].points.extend(backward.points);
         } else {
@@ -206,18 +213,23 @@ pub(crate) fn fit(
             entry[1].add(backward, true);
         }
     }
-    by_pair
-        .into_par_iter()
-        .filter_map(|((a, b), [mut forward, mut backward])| {
-            if keeps_all {
-                (forward, backward) = (Cloud::whole(forward.points), Cloud::whole(backward.points));
-            } else {
-                forward.reduce(false);
-                backward.reduce(true);
-            }
-            PairFit::of(a, b, forward, backward, whole_ns[a])
-        })
-        .collect()
+
+    /// Fits each pair of hosts between which packets were seen at both ends. `whole_ns` tells of each host when it saw any packets.
+    pub fn fit(self, whole_ns: &[(i64, i64)]) -> Vec<PairFit> {
+        let Self { keeps_all, by_pair } = self;
+        by_pair
+            .into_par_iter()
+            .filter_map(|((a, b), [mut forward, mut backward])| {
+                if keeps_all {
+                    (forward, backward) = (Cloud::whole(forward.points), Cloud::whole(backward.points));
+                } else {
+                    forward.reduce(false);
+                    backward.reduce(true);
+                }
+                PairFit::of(a, b, forward, backward, whole_ns[a])
+            })
+            .collect()
+    }
 }
 
 /// What tells a packet from others of its direction (sequence number, length, acknowledgement number, flags), and when it was
@@ -484,7 +496,9 @@ mod tests {
                     let both = BothSaw { a: 0, b: 1, forward: forward.clone(), backward: backward.clone() };
                     both.clouds(keeps_all)
                 });
-                fit(flows, keeps_all, &[(-10, 600), (0, 0)])
+                let mut pairs = PairsSaw::new(keeps_all);
+                flows.for_each(|flow| pairs.add(flow));
+                pairs.fit(&[(-10, 600), (0, 0)])
             };
             let outcome = |fits: Vec<PairFit>| fits.first().map(|fit| {
                 let edges = [edge(&fit.forward.points, false), edge(&fit.backward.points, true)];

@@ -2,11 +2,10 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 
 use super::record::{Record, Writer, read};
+use crate::temporary::TemporaryFile;
 
 /// Records of a page.
 const PAGE: usize = 256;
@@ -36,7 +35,7 @@ impl<T> fmt::Debug for RecordList<T> {
 
 impl<T: Record> RecordList<T> {
     /// An empty one that takes about so many bytes of memory at most.
-    fn within(bytes: usize) -> Self {
+    pub fn within(bytes: usize) -> Self {
         let max_frames = (bytes / (PAGE * size_of::<T>())).max(MIN_FRAMES);
         let (frame_of, frames) = (Vec::new(), Vec::new());
         let pages = Pages { length: 0, frame_of, frames, max_frames, hand: 0, file: None, failed: None };
@@ -74,6 +73,22 @@ impl<T: Record> RecordList<T> {
         self.look(place, |record| *record)
     }
 
+    /// How many records lie in front of the first that is not before something; all that are lie in front.
+    pub fn partition_point(&self, is_before: impl Fn(&T) -> bool) -> usize {
+        let (mut first, mut behind) = (0, self.len());
+        while first < behind {
+            let middle = first + (behind - first) / 2;
+            if self.look(middle, &is_before) { first = middle + 1 } else { behind = middle }
+        }
+        first
+    }
+
+    /// The records of a page, by its number; [`PAGE`] of them but in the last one.
+    pub(super) fn page(&self, page: usize) -> Vec<T> {
+        let mut pages = self.pages.borrow_mut();
+        if page < pages.frame_of.len() { pages.frame(page).records.clone() } else { Vec::new() }
+    }
+
     /// Changes a record.
     #[inline]
     pub fn change(&mut self, place: usize, change: impl FnOnce(&mut T)) {
@@ -102,7 +117,7 @@ struct Pages<T> {
     max_frames: usize,
     /// The frame that is asked next whether it is in use.
     hand: usize,
-    file: Option<File>,
+    file: Option<TemporaryFile>,
     failed: Option<io::Error>,
 }
 
@@ -176,7 +191,7 @@ impl<T: Record> Pages<T> {
         bytes.resize(PAGE * T::BYTES, 0);
         let file = match &self.file {
             Some(file) => file,
-            None => self.file.insert(tempfile::tempfile()?),
+            None => self.file.insert(TemporaryFile::new()?),
         };
         file.write_all_at(&bytes, (page * PAGE * T::BYTES) as u64)
     }
@@ -264,7 +279,7 @@ mod tests {
         (0..100_000u64).for_each(|value| list.push(value + 1));
         // Nothing is left to be written.
         assert!((0..100_000).all(|place| list.get(place) > 0));
-        list.pages.borrow().file.as_ref().unwrap().set_len(0).unwrap();
+        list.pages.borrow().file.as_ref().unwrap().cut(0);
         assert_eq!((list.get(0), list.get(99_999)), (0, 100_000));
         assert!(list.check().is_err());
     }

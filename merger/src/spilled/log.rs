@@ -1,12 +1,11 @@
 //! A list whose records are appended, and read one after the other.
 
-use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::record::{Record, Writer, read};
+use crate::temporary::TemporaryFile;
 
 /// Records in memory, bytes at most.
 const MAX_BYTES: usize = 4 << 20;
@@ -16,7 +15,7 @@ const READ_AT_ONCE: usize = 1 << 10;
 /// Records in their order. What is read ends where the file cannot be read, which [`RecordLog::check`] tells.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordLog<T> {
-    file: Option<Arc<File>>,
+    file: Option<Arc<TemporaryFile>>,
     /// Records in the file.
     written: usize,
     /// Those that follow.
@@ -57,7 +56,7 @@ impl<T: Record> RecordLog<T> {
     fn spill(&mut self) -> io::Result<()> {
         let file = match &self.file {
             Some(file) => file,
-            None => self.file.insert(Arc::new(tempfile::tempfile()?)),
+            None => self.file.insert(Arc::new(TemporaryFile::new()?)),
         };
         let mut bytes = Vec::with_capacity(READ_AT_ONCE * T::BYTES);
         for records in self.tail.chunks(READ_AT_ONCE) {
@@ -168,7 +167,7 @@ mod tests {
     fn what_the_file_lost_is_told() {
         let mut log = RecordLog::within(8);
         (0..10u64).for_each(|value| log.push(value).unwrap());
-        log.file.as_ref().unwrap().set_len(16).unwrap();
+        log.file.as_ref().unwrap().cut(16);
         assert_eq!(log.part(0..2).sum::<u64>(), 1);
         assert!(log.check().is_ok() && log.iter().count() == 0 && log.check().is_err());
     }

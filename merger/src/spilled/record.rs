@@ -61,6 +61,11 @@ pub(super) fn read<T: Record>(bytes: &[u8]) -> T {
     T::read(&mut Reader::new(bytes))
 }
 
+/// The variant of an enum that has this number.
+pub(crate) fn variant<T: Copy>(all: &[T], number: u8) -> Option<T> {
+    all.get(usize::from(number)).copied()
+}
+
 impl Record for u32 {
     const BLANK: Self = 0;
     const BYTES: usize = 4;

@@ -6,8 +6,6 @@ use std::collections::binary_heap::PeekMut;
 use std::io;
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::log::RecordLog;
 use super::record::Record;
 
@@ -63,7 +61,9 @@ impl<T: Record + Ord + Send> Sorter<T> {
     }
 
     fn end_run(&mut self) -> io::Result<()> {
-        self.run.par_sort_unstable();
+        // By this thread alone: one that waits for others to sort does their work meanwhile, and may come here again, where whoever
+        // holds this is waited for.
+        self.run.sort_unstable();
         let Sorted { log, runs } = &mut self.sorted;
         let begin = log.len();
         self.run.drain(..).try_for_each(|record| log.push(record))?;

@@ -56,7 +56,7 @@ fn responses_end_where_the_next_one_begins() {
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
     assert_eq!(merged.joined.connections[0].protocol, "rpc");
-    let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.call, m.name.as_str())).collect();
+    let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.call, m.name)).collect();
     let wanted = [
         (RpcConnect, 0, ""),
         (RpcRequest, 3, "getProtocolVersion"),
@@ -66,8 +66,7 @@ fn responses_end_where_the_next_one_begins() {
         (RpcRequest, 10, "ping"),
     ];
     assert_eq!(asked, wanted);
-    let answered: Vec<_> =
-        messages(&merged, false).iter().map(|m| (m.kind, m.call, m.name.as_str(), m.bytes)).collect();
+    let answered: Vec<_> = messages(&merged, false).iter().map(|m| (m.kind, m.call, m.name, m.bytes)).collect();
     let bytes = |extra: usize| response(0, extra).len() as u64;
     let wanted = [
         (RpcResponse, 3, "getProtocolVersion", bytes(8)),
@@ -134,7 +133,7 @@ fn a_read_is_measured_to_the_byte() {
         let id = Some(block.cast_unsigned());
         assert_eq!(asked, [(BlockRequest, id), (BlockStatus, id)]);
         let answered: Vec<_> =
-            messages(&merged, false).iter().map(|m| (m.kind, m.bytes, m.app_bytes, m.attempt.as_deref())).collect();
+            messages(&merged, false).iter().map(|m| (m.kind, m.bytes, m.app_bytes, m.attempt)).collect();
         let data = answer.len() as u64 - 15;
         assert_eq!(
             answered,
@@ -172,7 +171,7 @@ fn a_write_is_told_apart_from_its_acknowledgements() {
     world.say(&mut talk, false, arrived + MS, &acks);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let sent: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.app_bytes, m.attempt.as_deref())).collect();
+    let sent: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.app_bytes, m.attempt)).collect();
     assert_eq!(sent, [(BlockRequest, 0, Some(ATTEMPT)), (BlockData, 300_000, Some(ATTEMPT))]);
     let got: Vec<_> = messages(&merged, false).iter().map(|m| (m.kind, m.bytes)).collect();
     assert_eq!(got, [(BlockResponse, 3), (BlockAck, acks.len() as u64)]);
@@ -216,7 +215,7 @@ fn map_outputs_are_sized_by_the_head_of_the_answer() {
     let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.reduce)).collect();
     assert_eq!(asked, [(ShuffleRequest, Some(2)), (ShuffleRequest, Some(2))]);
     let answered: Vec<_> =
-        messages(&merged, false).iter().map(|m| (m.kind, m.app_bytes, m.map.as_deref().map(str::to_owned))).collect();
+        messages(&merged, false).iter().map(|m| (m.kind, m.app_bytes, m.map.map(str::to_owned))).collect();
     let wanted = SIZES
         .map(|(number, bytes)| (ShuffleResponse, bytes, Some(format!("attempt_202611211537_0001_m_{number:06}_0"))));
     assert_eq!(answered, wanted);
@@ -226,6 +225,6 @@ fn map_outputs_are_sized_by_the_head_of_the_answer() {
 fn where_the_head_was_not_kept_the_jvm_knows_the_size() {
     let merged = shuffle(20, true);
     assert_bytes_are_conserved(&merged);
-    let answered: Vec<_> = messages(&merged, false).iter().map(|m| (m.app_bytes, m.evidence.as_str())).collect();
+    let answered: Vec<_> = messages(&merged, false).iter().map(|m| (m.app_bytes, m.evidence)).collect();
     assert_eq!(answered, [(90_000, "jvm"), (64, "framing")]);
 }

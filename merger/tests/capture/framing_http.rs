@@ -66,12 +66,10 @@ fn each_map_is_a_message_with_its_size() {
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
     assert_eq!(merged.joined.connections[0].protocol, "shuffle");
-    let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.name.as_str(), m.reduce)).collect();
+    let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.name, m.reduce)).collect();
     assert_eq!(asked, [(ShuffleRequest, "/mapOutput", Some(2))]);
-    let stated: Vec<_> = messages(&merged, false)
-        .iter()
-        .map(|m| (m.kind, m.map.as_deref().map(str::to_owned), m.reduce, m.app_bytes))
-        .collect();
+    let stated: Vec<_> =
+        messages(&merged, false).iter().map(|m| (m.kind, m.map.map(str::to_owned), m.reduce, m.app_bytes)).collect();
     let wanted: Vec<_> = sizes
         .iter()
         .enumerate()
@@ -87,7 +85,7 @@ fn each_map_is_a_message_with_its_size() {
     assert_eq!(served.iter().map(|row| row.bytes).collect::<Vec<_>>(), sizes.map(|size| size as u64));
     assert!(served.iter().all(|row| row.work_ns == row.bytes + 7));
     assert_eq!(steps.iter().filter(|row| row.kind == StepKind::Fetch).count(), sizes.len());
-    assert!(steps.iter().all(|row| merged.joined.messages[row.message.index()].app_bytes == row.bytes));
+    assert!(steps.iter().all(|row| merged.joined.message(row.message).app_bytes == row.bytes));
 }
 
 #[test]
@@ -108,7 +106,7 @@ fn without_jvms_and_headers_the_rest_is_one_message() {
     fetch(&mut world, &mut talk, at(10), 0, &[40_000, 130, 70_000]);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let stated: Vec<_> = messages(&merged, false).iter().map(|m| (m.kind, m.evidence.as_str())).collect();
+    let stated: Vec<_> = messages(&merged, false).iter().map(|m| (m.kind, m.evidence)).collect();
     assert_eq!(stated, [(ShuffleResponse, "framing"), (ShuffleResponse, "headers")]);
 }
 
@@ -143,8 +141,8 @@ fn other_http_is_known_too() {
     world.say(&mut talk, false, at(21), b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.name.as_str(), m.call)).collect();
+    let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.name, m.call)).collect();
     assert_eq!(asked, [(HttpRequest, "/jmx", 0), (HttpRequest, "/webhdfs/v1/x", 1)]);
-    let answered: Vec<_> = messages(&merged, false).iter().map(|m| (m.kind, m.call, m.evidence.as_str())).collect();
+    let answered: Vec<_> = messages(&merged, false).iter().map(|m| (m.kind, m.call, m.evidence)).collect();
     assert_eq!(answered, [(HttpResponse, 0, "framing"), (HttpResponse, 1, "counted")]);
 }

@@ -32,7 +32,7 @@ fn calls_and_responses_have_their_names_and_ids() {
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
     assert_eq!(merged.joined.connections[0].protocol, "rpc");
-    let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.call, m.name.as_str())).collect();
+    let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.call, m.name)).collect();
     let wanted = [
         (RpcConnect, 0, ""),
         (Sasl, NEGOTIATE, ""),
@@ -42,7 +42,7 @@ fn calls_and_responses_have_their_names_and_ids() {
         (RpcRequest, 1, "create"),
     ];
     assert_eq!(asked, wanted);
-    let answered: Vec<_> = messages(&merged, false).iter().map(|m| (m.kind, m.call, m.name.as_str())).collect();
+    let answered: Vec<_> = messages(&merged, false).iter().map(|m| (m.kind, m.call, m.name)).collect();
     assert_eq!(answered, [(Sasl, NEGOTIATE, ""), (RpcResponse, 0, "getFileInfo"), (RpcResponse, 1, "create")]);
     assert!(merged.joined.messages.iter().all(|m| m.evidence == "framing"));
 }
@@ -59,9 +59,9 @@ fn a_call_over_many_segments_is_one_message() {
     assert_bytes_are_conserved(&merged);
     let asked = messages(&merged, true);
     assert_eq!(asked.len(), 3);
-    assert_eq!((asked[1].name.as_str(), asked[1].bytes), ("blockReport", report.len() as u64));
+    assert_eq!((asked[1].name, asked[1].bytes), ("blockReport", report.len() as u64));
     assert_eq!((asked[1].sent_ns, asked[1].delivered_ns), (at(2), arrived));
-    assert_eq!((asked[2].name.as_str(), asked[2].call), ("sendHeartbeat", 6));
+    assert_eq!((asked[2].name, asked[2].call), ("sendHeartbeat", 6));
 }
 
 #[test]
@@ -99,8 +99,7 @@ fn hidden_calls_get_their_ids_from_the_jvm() {
     world.jvm(1, 77, "NameNode", records);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let asked: Vec<_> =
-        messages(&merged, true).iter().map(|m| (m.call, m.name.as_str(), m.evidence.as_str())).collect();
+    let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.call, m.name, m.evidence)).collect();
     let wanted = [
         (0, "", "framing"),
         (1, "getFileInfo", "framing"),
@@ -110,7 +109,7 @@ fn hidden_calls_get_their_ids_from_the_jvm() {
     ];
     assert_eq!(asked, wanted);
     // And the JVM's spans are about these messages.
-    let spans: Vec<_> = merged.joined.spans.iter().map(|span| (span.name.as_str(), span.request.is_some())).collect();
+    let spans: Vec<_> = merged.joined.spans.iter().map(|span| (span.name, span.request.is_some())).collect();
     assert_eq!(spans, [("getFileInfo", true), ("create", true), ("mkdirs", true), ("rename", true)]);
 }
 

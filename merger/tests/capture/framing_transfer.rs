@@ -28,7 +28,7 @@ fn read(world: &mut World, talk: &mut Talk, t: u64, id: u64, offset: u64, data: 
     world.say(talk, true, arrived + 100_000, &read_status());
 }
 
-fn data(merged: &Merged) -> Vec<&Message> {
+fn data(merged: &Merged) -> Vec<Message<'_>> {
     merged.joined.messages.iter().filter(|m| m.kind == BlockData).collect()
 }
 
@@ -47,8 +47,7 @@ fn several_reads_on_one_connection_are_told_apart() {
         .enumerate()
         .flat_map(|(number, block)| [BlockRequest, BlockStatus].map(|kind| (kind, number as i64, Some(*block))));
     assert_eq!(asked, wanted.collect::<Vec<_>>());
-    let answered: Vec<_> =
-        messages(&merged, false).iter().map(|m| (m.kind, m.call, m.app_bytes, m.attempt.as_deref())).collect();
+    let answered: Vec<_> = messages(&merged, false).iter().map(|m| (m.kind, m.call, m.app_bytes, m.attempt)).collect();
     let whole = |offset: u64, data: u64| (offset + data).div_ceil(512) * 512 - offset / 512 * 512;
     let wanted =
         [(0, 1_000_000), (1000, 5000), (300_000, 200_000)].into_iter().enumerate().flat_map(|(number, (o, d))| {
@@ -110,7 +109,7 @@ fn a_pipeline_has_hops() {
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
     let written: Vec<_> =
-        data(&merged).iter().map(|m| (m.hop, m.app_bytes, m.block, m.attempt.as_deref(), m.from_client)).collect();
+        data(&merged).iter().map(|m| (m.hop, m.app_bytes, m.block, m.attempt, m.from_client)).collect();
     let wanted = |hop| (Some(hop), 500_000, Some(11), Some(ATTEMPT), true);
     assert_eq!(written, [wanted(1), wanted(2)]);
     let acks: Vec<_> = merged.joined.messages.iter().filter(|m| m.kind == BlockAck).collect();
@@ -138,7 +137,7 @@ fn packets_that_were_flushed_early_count_too() {
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
     let [data] = data(&merged)[..] else { panic!() };
-    assert_eq!((data.app_bytes, data.attempt.as_deref(), data.hop), (offset, None, Some(1)));
+    assert_eq!((data.app_bytes, data.attempt, data.hop), (offset, None, Some(1)));
 }
 
 #[test]

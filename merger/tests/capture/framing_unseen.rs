@@ -137,7 +137,7 @@ fn calls_are_what_went_between_the_stamps_of_both_sides() {
     ]);
     assert_eq!(cuts(&merged, false), answered);
     let attempt = "attempt_1700000000000_0001_m_000002_0";
-    assert!(messages(&merged, true).iter().all(|message| message.attempt.as_deref() == Some(attempt)));
+    assert!(messages(&merged, true).iter().all(|message| message.attempt == Some(attempt)));
     assert_eq!(merged.joined.processes.iter().filter_map(|row| row.attempt.as_deref()).next(), Some(attempt));
     assert!(merged.joined.spans.iter().all(|span| span.request.is_some() && span.response.is_some()));
 }
@@ -332,10 +332,10 @@ fn a_shuffle_over_tls_falls_back_to_the_records_and_its_neighbour_does_not() {
     assert_eq!(stated.iter().map(|m| m.bytes as usize).collect::<Vec<_>>(), plain);
     assert!(stated.iter().all(|message| message.evidence != "shared"), "{stated:?}");
 
-    let asked: Vec<_> = of(":40000", true).iter().map(|m| (m.kind, m.name.as_str(), m.reduce)).collect();
+    let asked: Vec<_> = of(":40000", true).iter().map(|m| (m.kind, m.name, m.reduce)).collect();
     assert_eq!(asked, [(Sasl, "tls", None), (ShuffleRequest, "/mapOutput", Some(3)), (Sasl, "tls", None)]);
     let answered = of(":40000", false);
-    let kinds: Vec<_> = answered.iter().map(|m| (m.kind, m.map.as_deref(), m.app_bytes)).collect();
+    let kinds: Vec<_> = answered.iter().map(|m| (m.kind, m.map, m.app_bytes)).collect();
     assert_eq!(
         kinds,
         [
@@ -347,7 +347,7 @@ fn a_shuffle_over_tls_falls_back_to_the_records_and_its_neighbour_does_not() {
     );
     // Encryption counts with what it carries: sizes are those of the wire.
     for (message, bytes) in answered[1..].iter().zip(secret) {
-        assert_eq!((message.bytes, message.evidence.as_str()), (bytes as u64, "jvm"));
+        assert_eq!((message.bytes, message.evidence), (bytes as u64, "jvm"));
     }
 }
 
@@ -448,8 +448,8 @@ fn reads_are_told_by_the_data_node_alone() {
         } else {
             assert_eq!(data, blocks);
         }
-        let attempt = messages(&merged, true).iter().rfind(|m| m.kind == BlockRequest).unwrap().attempt.clone();
-        assert_eq!(attempt.as_deref(), Some("attempt_1700000000000_0001_r_000001_0"));
+        let attempt = messages(&merged, true).iter().rfind(|m| m.kind == BlockRequest).unwrap().attempt;
+        assert_eq!(attempt, Some("attempt_1700000000000_0001_r_000001_0"));
     }
 }
 

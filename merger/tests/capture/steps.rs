@@ -54,7 +54,7 @@ fn steps(extra: impl Fn(&Talk) -> Vec<JvmRecord>) -> (Vec<StepRow>, Vec<(Message
     world.jvm(0, 50, "YarnChild", client);
     world.jvm(1, 60, "DataNode", server);
     let joined = world.merged().joined;
-    let of = |row: &StepRow| &joined.messages[row.message.index()];
+    let of = |row: &StepRow| joined.message(row.message);
     let kinds = joined.steps.iter().map(|row| (of(row).kind, of(row).from_client)).collect();
     (joined.steps, kinds)
 }

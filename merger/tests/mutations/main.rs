@@ -120,7 +120,9 @@ impl Answer {
         let output = Output { status, stdout: out.join().unwrap(), stderr: err.join().unwrap() };
         let mut stated: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
         peak_bytes = peak_bytes.max(stated["memory_peak_bytes"].as_u64().unwrap_or(0));
-        for key in ["wall_s", "trace", "memory_peak_bytes", "memory_estimate_bytes"] {
+        let of_the_run =
+            ["memory_peak_bytes", "memory_estimate_bytes", "temporary_peak_bytes", "temporary_estimate_bytes"];
+        for key in ["wall_s", "trace"].into_iter().chain(of_the_run) {
             if let Some(stated) = stated.as_object_mut() {
                 stated.remove(key);
             }

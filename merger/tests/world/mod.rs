@@ -262,8 +262,8 @@ pub fn write_lines<T: serde::Serialize>(path: &Path, records: &[T]) {
 }
 
 /// The messages of one direction of the only connection.
-pub fn messages(merged: &Merged, from_client: bool) -> Vec<&Message> {
-    let mut rows: Vec<&Message> =
+pub fn messages(merged: &Merged, from_client: bool) -> Vec<Message<'_>> {
+    let mut rows: Vec<Message<'_>> =
         merged.joined.messages.iter().filter(|row| row.from_client == from_client && row.connection.0 == 0).collect();
     rows.sort_by_key(|row| row.offset);
     rows
@@ -276,7 +276,7 @@ pub fn assert_bytes_are_conserved(merged: &Merged) {
             (true, connection.client_bytes, connection.client_missing_bytes),
             (false, connection.server_bytes, connection.server_missing_bytes),
         ] {
-            let mut rows: Vec<&Message> = merged
+            let mut rows: Vec<Message<'_>> = merged
                 .joined
                 .messages
                 .iter()

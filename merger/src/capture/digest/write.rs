@@ -40,10 +40,12 @@ pub(crate) fn write(host: &HostCapture, out: impl Write) -> Result<(), DigestErr
     out.write_all(&length.to_le_bytes())?;
     out.write_all(&head)?;
     records(&mut out, host.sockets.len(), host.sockets.iter())?;
+    host.sockets.check()?;
     number(&mut out, host.jvms.len() as u64)?;
     for jvm in &host.jvms {
         record(&mut out, jvm)?;
         records(&mut out, jvm.records.len(), jvm.records.iter())?;
+        jvm.records.check()?;
     }
     flows(&mut out, &host.packets)?;
     out.write_all(END)?;

@@ -254,15 +254,12 @@ impl Scenario {
         for (id, number) in order.iter().enumerate() {
             ids[*number] = MessageId(id as u32);
             let row = MessageRow { message: MessageId(id as u32), ..self.messages[*number].clone() };
-            self.joined.messages.push(row.into());
+            self.joined.messages.push(&row);
         }
         let id = |number: Option<usize>| number.map(|number| ids[number]);
-        self.joined.spans = self
-            .spans
-            .iter()
-            .map(|(row, request, response)| SpanRow { request: id(*request), response: id(*response), ..row.clone() })
-            .map(Into::into)
-            .collect();
+        for (row, request, response) in &self.spans {
+            self.joined.spans.push(&SpanRow { request: id(*request), response: id(*response), ..row.clone() });
+        }
         let steps = self.steps.iter().map(|(row, message)| StepRow { message: ids[*message], ..row.clone() });
         self.joined.steps = steps.collect();
         self.joined.steps.sort_by_key(|row| (row.message, row.kind as u8, row.begin_ns));

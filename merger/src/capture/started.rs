@@ -1,0 +1,88 @@
+//! Threads that were started, which are most of what JVMs say, packed.
+
+use crate::varint::{MAX_BYTES, get, put, unzigzag, zigzag};
+
+/// A thread that another one of its JVM started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartedThread {
+    /// When, nanoseconds since the epoch.
+    pub at_ns: u64,
+    /// The thread that started it.
+    pub by: u64,
+    /// The new thread.
+    pub child: u64,
+}
+
+/// Threads of one JVM that were started, in the order in which that was told: each told against the one before.
+#[derive(Clone, Debug, Default)]
+pub struct StartedThreads {
+    bytes: Vec<u8>,
+    last: Context,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Context {
+    at_ns: u64,
+    by: u64,
+    child: u64,
+}
+
+impl StartedThreads {
+    /// Appends one.
+    pub fn push(&mut self, thread: StartedThread) {
+        let StartedThread { at_ns, by, child } = thread;
+        let Context { at_ns: last_ns, by: last_by, child: last_child } = self.last;
+        for (number, last) in [(at_ns, last_ns), (by, last_by), (child, last_child)] {
+            let mut bytes = [0; MAX_BYTES];
+            let length = put(&mut bytes, zigzag(number.wrapping_sub(last) as i64));
+            self.bytes.extend_from_slice(&bytes[..length]);
+        }
+        self.last = Context { at_ns, by, child };
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = StartedThread> {
+        let (mut rest, mut last) = (self.bytes.as_slice(), Context::default());
+        std::iter::from_fn(move || {
+            for number in [&mut last.at_ns, &mut last.by, &mut last.child] {
+                *number = number.wrapping_add(unzigzag(get(&mut rest)?) as u64);
+            }
+            Some(StartedThread { at_ns: last.at_ns, by: last.by, child: last.child })
+        })
+    }
+
+    /// The same threads, with their times moved.
+    #[must_use]
+    pub fn changed(&self, moved: impl Fn(u64) -> u64) -> Self {
+        let mut changed = Self::default();
+        self.iter().for_each(|thread| changed.push(StartedThread { at_ns: moved(thread.at_ns), ..thread }));
+        changed.settle();
+        changed
+    }
+
+    /// Gives back what only helps to append.
+    pub fn settle(&mut self) {
+        self.bytes.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn threads_are_as_they_were(told in prop::collection::vec(any::<(u64, u64, u64)>(), 0..20), more in any::<u64>()) {
+            let told = told.into_iter().map(|(at_ns, by, child)| StartedThread { at_ns, by, child });
+            let told: Vec<StartedThread> = told.collect();
+            let mut threads = StartedThreads::default();
+            told.iter().for_each(|thread| threads.push(*thread));
+            prop_assert_eq!(threads.iter().collect::<Vec<_>>(), &told[..]);
+            let moved = |t: u64| t.wrapping_add(more);
+            let later = told.iter().map(|thread| StartedThread { at_ns: moved(thread.at_ns), ..*thread });
+            prop_assert!(threads.changed(moved).iter().eq(later));
+        }
+    }
+}

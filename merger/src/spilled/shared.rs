@@ -1,0 +1,117 @@
+//! A list whose records are appended, and then read by several threads.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use super::list::RecordList;
+use super::record::Record;
+
+/// Records by their places, as in a [`RecordList`].
+#[derive(Debug)]
+pub(crate) struct SharedList<T>(Mutex<RecordList<T>>);
+
+/// Memory that a list may take, bytes.
+const MAX_BYTES: usize = 2 << 20;
+
+impl<T: Record> Default for SharedList<T> {
+    fn default() -> Self {
+        Self::within(MAX_BYTES)
+    }
+}
+
+impl<T: Record> Clone for SharedList<T> {
+    fn clone(&self) -> Self {
+        let mut list = Self::default();
+        self.iter().for_each(|record| list.push(record));
+        list
+    }
+}
+
+impl<T: Record> SharedList<T> {
+    /// An empty one that takes about so many bytes of memory at most.
+    pub fn within(bytes: usize) -> Self {
+        Self(Mutex::new(RecordList::within(bytes)))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.with(RecordList::len)
+    }
+
+    /// Appends a record.
+    #[inline]
+    pub fn push(&mut self, record: T) {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).push(record);
+    }
+
+    /// A record.
+    #[inline]
+    pub fn get(&self, place: usize) -> T {
+        self.with(|list| list.get(place))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> Records<'_, T> {
+        Records { list: self, page: 0, read: Vec::new().into_iter(), left: self.len() }
+    }
+
+    /// Whether all could be written and read.
+    ///
+    /// # Errors
+    /// If not, the first error.
+    pub fn check(&self) -> io::Result<()> {
+        self.with(RecordList::check)
+    }
+
+    fn with<R>(&self, at: impl FnOnce(&RecordList<T>) -> R) -> R {
+        at(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Records of a list, one after the other.
+pub(crate) struct Records<'l, T> {
+    list: &'l SharedList<T>,
+    /// The page that is read next.
+    page: usize,
+    read: std::vec::IntoIter<T>,
+    left: usize,
+}
+
+impl<T: Record> Iterator for Records<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.left = self.left.checked_sub(1)?;
+        if self.read.len() == 0 {
+            self.read = self.list.with(|list| list.page(self.page)).into_iter();
+            self.page += 1;
+        }
+        self.read.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<T: Record> ExactSizeIterator for Records<'_, T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_threads_read_what_was_appended() {
+        let mut list = SharedList::within(0);
+        (0..10_000u64).for_each(|value| list.push(value));
+        assert_eq!((list.len(), list.iter().len()), (10_000, 10_000));
+        let (forwards, backwards) = rayon::join(
+            || list.iter().eq(0..10_000),
+            || (0..10_000).rev().all(|place| list.get(place) == place as u64),
+        );
+        assert!(forwards && backwards && list.check().is_ok());
+        assert!(list.clone().iter().eq(0..10_000));
+        assert!(SharedList::<u64>::default().iter().next().is_none());
+    }
+}
