@@ -168,8 +168,15 @@ fn runs_of_different_jobs_are_no_prediction() {
 
 #[test]
 fn competing_for_cores_leaves_the_job_on_its_own_network_as_it_was() {
-    let plain = number(&replay(OWN_NETWORK, &[]), "job_time_s");
-    let shared = number(&replay(OWN_NETWORK, &["cpu.cores=2", "cpu.shared=true"]), "job_time_s");
+    // Which packets are lost is chance, and one run says 2% more or less.
+    let mean = |cpu: &[&str]| {
+        let times = (1..=5).map(|seed| {
+            let seed = format!("run.seed={seed}");
+            number(&replay(OWN_NETWORK, &[cpu, &["workload.jitter=0.001", &seed]].concat()), "job_time_s")
+        });
+        times.sum::<f64>() / 5.0
+    };
+    let (plain, shared) = (mean(&[]), mean(&["cpu.cores=2", "cpu.shared=true"]));
     assert!((shared / plain - 1.0).abs() <= 0.02, "{shared} {plain}");
     let faster = number(&replay(INFINITELY_FAST, &[]), "job_time_s");
     let competing = number(&replay(INFINITELY_FAST, &["cpu.cores=2", "cpu.shared=true"]), "job_time_s");
