@@ -2,12 +2,15 @@
 
 use causal::{Causality, CriticalPath, Doubt, doubts};
 
+use crate::experiment::Workload;
+
 use super::seconds::seconds;
 
 /// What most of the job's time waits for without the trace saying why; such parts stay as recorded on any network.
-/// Nothing where it was asked for that all stays as recorded.
-pub(super) fn of(path: &CriticalPath, job_time_ps: u64, causality: Causality) -> Vec<String> {
-    if causality == Causality::Recorded {
+/// Nothing where it was asked for that all stays as recorded, or where nothing was: what a generated or grown job waits for is simulated.
+pub(super) fn of(path: &CriticalPath, job_time_ps: u64, workload: &Workload) -> Vec<String> {
+    let is_made = workload.generate.is_some() || workload.grow.is_some();
+    if workload.causality == Causality::Recorded || is_made {
         return Vec::new();
     }
     let job_s = seconds(job_time_ps);

@@ -123,7 +123,7 @@ impl RunResults {
                 .circuit_totals
                 .as_ref()
                 .map(|totals| CircuitSummary::new(totals, SimTime(outcome.job_time_ps))),
-            doubts: doubts::of(&path, outcome.job_time_ps, experiment.workload.causality),
+            doubts: doubts::of(&path, outcome.job_time_ps, &experiment.workload),
             notes: wasted.iter().map(WastedWork::sentence).collect(),
             wasted,
         };
