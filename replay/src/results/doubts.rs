@@ -30,3 +30,29 @@ pub(super) fn of(path: &CriticalPath, job_time_ps: u64, workload: &Workload) -> 
     };
     doubts(path, job_time_ps).into_iter().map(tell).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use causal::{PathKind, Piece};
+    use trace::ids::EventId;
+
+    use super::*;
+
+    #[test]
+    fn a_recorded_job_is_doubted_and_one_from_parameters_is_not() {
+        let job_time_ps = 40_000_000_000_000;
+        let (what, place) = ("ResourceManager".to_owned(), "m1".to_owned());
+        let waits =
+            Piece { kind: PathKind::Think, what, place, from_ps: 0, to_ps: job_time_ps, steps: 1, event: EventId(0) };
+        let path = CriticalPath { pieces: vec![waits] };
+        let recorded = Workload::default();
+        assert_eq!(of(&path, job_time_ps, &recorded).len(), 1);
+        let at_recorded_times = Workload { causality: Causality::Recorded, ..recorded.clone() };
+        let generated = Workload { generate: Some(PathBuf::from("job.toml")), ..recorded };
+        for workload in [at_recorded_times, generated] {
+            assert_eq!(of(&path, job_time_ps, &workload), Vec::<String>::new());
+        }
+    }
+}
