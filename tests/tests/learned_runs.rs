@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use hadoptic_tests::job_matrix::cells::predict;
-use hadoptic_tests::job_matrix::plan::{By, Plan};
+use hadoptic_tests::job_matrix::learn::{Target, job_file};
+use hadoptic_tests::job_matrix::plan::{By, Plan, Setting};
 use hadoptic_tests::job_matrix::table::read_rows;
 use hadoptic_tests::lab_runs::{Job, Run};
 
@@ -43,6 +44,19 @@ fn the_like_of_a_job_takes_as_long_in_other_settings() {
     for to in ["base", "unshaped", "256mb", "8-workers", "16-reduces"] {
         check(By::Like, Job::Wordcount, "base", to);
     }
+}
+
+/// Two of the four reduces slept 400 ms before they asked the NameNode once more whether their file was complete.
+#[test]
+fn what_a_client_of_hdfs_slept_is_no_work_of_its_reduce() {
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("jobs/kept/base/run-1/trace-wordcount");
+    let scratch = tempfile::tempdir().unwrap();
+    let setting = Setting::default();
+    let target = Target { setting: &setting, input_bytes: 128_000_000, maps: 4, cores: 2 };
+    let file = job_file(By::Like, &trace, &target, scratch.path()).unwrap();
+    let commit = file["cluster"]["output_commit"].as_str().unwrap();
+    let commit_ms: u64 = commit.strip_suffix("ms").unwrap().parse().unwrap();
+    assert!((20..150).contains(&commit_ms), "{commit}");
 }
 
 #[test]

@@ -4,9 +4,12 @@
 //! shuffle or one that is named ([`Learn`]). Times are nanoseconds, sizes bytes; `None` = the trace does not tell. Given the processors for which tasks competed
 //! ([`CoreSharing`]), times are those that a task would have taken with one of its own.
 
+mod fetches;
 mod instant_network;
+mod output_events;
 mod parameters;
 mod recording;
+mod reduce_computing;
 mod reduce_memory;
 mod spills;
 mod tasks;

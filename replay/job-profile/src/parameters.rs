@@ -10,6 +10,7 @@ use causal::{CoreSharing, JobGraph, Options};
 use trace::rows::{JobRow, TaskKind, Trace};
 
 use crate::Learn;
+use crate::fetches::median_fetches;
 use crate::recording::Recording;
 use crate::reduce_memory::{CONTAINER_MB, container_of};
 
@@ -61,10 +62,14 @@ pub struct JobParameters {
     pub map_speculative: bool,
     /// The same of reduces.
     pub reduce_speculative: bool,
-    /// From a task's start, when its node has the job's files, to its first call.
+    /// From a map's start, when its node has the job's files, to its first call.
     pub container_start_ns: Option<u64>,
-    /// From the answer to that to its first read or question for map outputs.
+    /// From the answer to that to its first read.
     pub task_start_ns: Option<u64>,
+    /// From a reduce's start, when its node has the job's files, to its first call.
+    pub reduce_container_start_ns: Option<u64>,
+    /// From the answer to that to its first question for map outputs.
+    pub reduce_task_start_ns: Option<u64>,
     /// How long before that the first task on a node other than the master's waits for the job's files.
     pub localization_ns: Option<u64>,
     /// From a reduce's sort to its first output.
@@ -81,6 +86,8 @@ pub struct JobParameters {
     pub merge_rate: Option<f64>,
     /// The same over what it and whom it waits for compute from its first to its last output, over a network that takes no time.
     pub reduce_rate: Option<f64>,
+    /// What a NodeManager takes for its first fetch of the job, its second, and so on: medians over them, the last for all later ones.
+    pub fetches_ns: Vec<u64>,
     /// What the trace could not tell, in words.
     pub notes: Vec<String>,
 }
@@ -102,6 +109,10 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, learn: Learn<'_>) 
     let written = job.hdfs_bytes_written.unwrap_or(0);
     let mut notes = Vec::new();
     let map_rate = of.map_rate(&mut notes);
+    let container_start = |kinds: &[TaskKind]| of.median_ns(kinds, |task| of.container_start(task));
+    let task_start = |kinds: &[TaskKind]| of.median_ns(kinds, |task| of.task_start(task));
+    let reduce_container_start_ns = container_start(&[TaskKind::Reduce]);
+    let reduce_task_start_ns = task_start(&[TaskKind::Reduce]);
     Some(JobParameters {
         job: job.id.clone(),
         name: job.name.clone(),
@@ -123,11 +134,13 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, learn: Learn<'_>) 
         skew: of.skew(),
         map_speculative: of.had_second_attempts(TaskKind::Map),
         reduce_speculative: of.had_second_attempts(TaskKind::Reduce),
-        container_start_ns: of.median_ns(TaskKind::ALL, |task| of.container_start(task)),
+        container_start_ns: container_start(&[TaskKind::Map]).or(reduce_container_start_ns),
         localization_ns: of.localization(),
         output_start_ns: of.median_ns(&[TaskKind::Reduce], |task| Some(of.computing_of(task)?.before_output_ns)),
         output_commit_ns: of.median_ns(&[TaskKind::Reduce], |task| Some(of.computing_of(task)?.after_output_ns)),
-        task_start_ns: of.median_ns(TaskKind::ALL, |task| of.task_start(task)),
+        task_start_ns: task_start(&[TaskKind::Map]).or(reduce_task_start_ns),
+        reduce_container_start_ns,
+        reduce_task_start_ns,
         master_start_ns: of.master_start(job),
         map_rate,
         sort_rate: of.median_rate(&[TaskKind::Map], |task| Some((fetched / u64::from(job.maps), of.sorting_ns(task)?))),
@@ -137,6 +150,7 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, learn: Learn<'_>) 
         }),
         reduce_rate: of
             .median_rate(&[TaskKind::Reduce], |task| Some((of.fetched(task), of.computing_of(task)?.output_ns))),
+        fetches_ns: median_fetches(of),
         notes,
     })
 }
@@ -159,6 +173,9 @@ impl JobParameters {
         let time = |ns: Option<u64>| match ns {
             Some(ns) => format!("\"{}ms\"", ns / 1_000_000),
             None => "\"0ps\"                      # not in the trace".to_owned(),
+        };
+        let of_reduces = |name: &str, ns: Option<u64>| {
+            ns.map_or_else(String::new, |ns| format!("reduce_{name} = {}\n", time(Some(ns))))
         };
         let plain = |text: &str| text.replace(|letter: char| letter.is_control(), " ");
         let mut text = format!("# The like of {} ({}).\n", plain(&self.job), plain(&self.name));
@@ -192,7 +209,7 @@ impl JobParameters {
             text,
             "\n[cluster]\nnodes = {}\nracks = {}\n\
              {}disk_read = \"unlimited\"\ndisk_write = \"unlimited\"\n\
-             container_start = {}\ntask_start = {}\nmaster_start = {}\n\
+             container_start = {}\ntask_start = {}\n{}{}master_start = {}\n\
              localization = {}\noutput_start = {}\noutput_commit = {}\n\
              \n[hadoop]\n# The input by the maps.\ndfs.blocksize = {}\ndfs.replication = {}\n\
              # As many tasks at once as one node had at most; a master takes the place of none, and YARN still looks at full nodes.\n\
@@ -208,6 +225,8 @@ impl JobParameters {
             cores,
             time(self.container_start_ns),
             time(self.task_start_ns),
+            of_reduces("container_start", self.reduce_container_start_ns),
+            of_reduces("task_start", self.reduce_task_start_ns),
             time(self.master_start_ns),
             time(self.localization_ns),
             time(self.output_start_ns),
@@ -240,6 +259,14 @@ impl JobParameters {
             let _ = writeln!(
                 text,
                 "# Maps stood still when they had read so much that their records filled the sort buffer.\nbuffer_use = {taken:?}"
+            );
+        }
+        if !self.fetches_ns.is_empty() {
+            let services: Vec<String> = self.fetches_ns.iter().map(|ns| format!("[\"{}us\"]", ns / 1_000)).collect();
+            let _ = writeln!(
+                text,
+                "# What a NodeManager took for its first fetch, its second, ..., its later ones.\nfetch = [{}]",
+                services.join(", ")
             );
         }
         if let Some(of_nodes) = self.input_share_of_nodes {

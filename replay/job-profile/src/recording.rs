@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use causal::{CoreSharing, JobGraph, JobTime, Outcome, PathKind, Piece, RecordedCores, critical_steps_to, recorded};
+use causal::{CoreSharing, JobGraph, JobTime, Outcome, RecordedCores, recorded};
 use trace::ids::{ConnectionId, EventId, HostId, ProcessId, TaskId};
 use trace::rows::{EventKind, JobRow, MessageKind, MessageRow, TaskKind, TaskRow, Trace};
 
 use crate::instant_network;
+use crate::output_events::{completion_retries, outputs_written};
 use crate::reduce_memory::{DEFAULT_HEAP, left_in_memory};
 use crate::spills::Consumption;
 
@@ -16,27 +17,29 @@ const SMALL_READ: u64 = 16;
 /// A trace with its messages by process.
 pub(super) struct Recording<'a> {
     pub(super) trace: &'a Trace,
-    graph: &'a JobGraph<'a>,
+    pub(super) graph: &'a JobGraph<'a>,
     /// Tasks of the job that completed.
     pub(super) tasks: Vec<&'a TaskRow>,
     nodes: BTreeSet<HostId>,
     by_process: BTreeMap<ProcessId, Vec<&'a MessageRow>>,
     /// Bytes that reduces fetched of each map attempt.
     outputs: BTreeMap<&'a str, u64>,
-    recorded: Outcome,
+    pub(super) recorded: Outcome,
     /// The job over a network that takes no time, if it can be replayed.
-    instant: Option<Outcome>,
+    pub(super) instant: Option<Outcome>,
     /// The marks by which each task's sort, and it itself, has ended.
-    sort_ends: BTreeMap<TaskId, EventId>,
+    pub(super) sort_ends: BTreeMap<TaskId, EventId>,
     /// Marks of what each process computed of the blocks that it read.
     consumed: BTreeMap<ProcessId, Vec<EventId>>,
-    ends: BTreeMap<TaskId, EventId>,
+    pub(super) ends: BTreeMap<TaskId, EventId>,
     /// The first and the last piece that each process wrote to HDFS.
-    outputs_written: BTreeMap<ProcessId, (EventId, EventId)>,
+    pub(super) outputs_written: BTreeMap<ProcessId, (EventId, EventId)>,
     /// The first task on each node but that of the job's master.
     first_on_node: BTreeSet<TaskId>,
     /// Marks of when each process was there.
     process_starts: BTreeMap<ProcessId, EventId>,
+    /// Requests before which HDFS's client has slept.
+    pub(super) completion_retries: BTreeSet<EventId>,
     /// The processors for which tasks competed; `None` = how long something took is what it is.
     cores: Option<RecordedCores>,
     /// What its maps took of their blocks, and when.
@@ -98,6 +101,7 @@ impl<'a> Recording<'a> {
             outputs_written: outputs_written(trace),
             first_on_node,
             process_starts,
+            completion_retries: completion_retries(trace),
             cores,
             consumption,
         }
@@ -344,46 +348,8 @@ impl<'a> Recording<'a> {
         })
     }
 
-    /// What a reduce computes between its sort and its end; `None` if the trace does not tell when these were.
-    pub(super) fn computing_of(&self, task: &TaskRow) -> Option<ReduceComputing> {
-        let end = *self.ends.get(&task.task)?;
-        let sorted = self.sort_ends.get(&task.task).copied();
-        let instant = self.instant.as_ref().zip(sorted);
-        let instant = instant.and_then(|(outcome, sorted)| Some((outcome, outcome.event(sorted).happened()?)));
-        // Where the job cannot be replayed, what was on the recorded critical path: without what the network hid.
-        let (outcome, sorted) = match instant {
-            Some(instant) => instant,
-            None => (&self.recorded, self.graph.job_time(task.sort_end_ns?)),
-        };
-        let until = |event: EventId| -> u64 {
-            let steps = critical_steps_to(self.graph, outcome, event, sorted.ps());
-            steps.iter().map(|piece| self.computing_ps(piece)).fold(0, u64::saturating_add) / 1_000
-        };
-        let output = task.process.and_then(|process| self.outputs_written.get(&process));
-        let (first_ns, last_ns, end_ns) = match output {
-            Some((first, last)) => (until(*first), until(*last), until(end)),
-            None => (0, until(end), until(end)),
-        };
-        Some(ReduceComputing {
-            before_output_ns: first_ns,
-            output_ns: last_ns.saturating_sub(first_ns),
-            after_output_ns: end_ns.saturating_sub(last_ns),
-        })
-    }
-
-    /// What a piece of a path takes whoever computes, with a processor of its own. Daemons and masters compete with nobody.
-    fn computing_ps(&self, piece: &Piece) -> u64 {
-        if !matches!(piece.kind, PathKind::Think | PathKind::HiddenWork) {
-            return 0;
-        }
-        let took_ps = self.graph.recorded_delay_ps(piece.event);
-        let part =
-            u128::from(piece.length_ps()) * u128::from(self.event_alone_ps(piece.event)) / u128::from(took_ps.max(1));
-        if took_ps == 0 { piece.length_ps() } else { u64::try_from(part).unwrap_or(u64::MAX) }
-    }
-
     /// What an event's delay would have been with a processor of its own.
-    fn event_alone_ps(&self, event: EventId) -> u64 {
+    pub(super) fn event_alone_ps(&self, event: EventId) -> u64 {
         let (from, took_ps) = (self.recorded.event(event).caused(), self.graph.recorded_delay_ps(event));
         let alone = self.cores.as_ref().zip(self.graph.computing(event)).map(|(cores, process)| {
             cores.alone_ps(self.trace.processes[process.index()].host, from, from.plus_ps(took_ps))
@@ -408,9 +374,12 @@ impl<'a> Recording<'a> {
     pub(super) fn sorting_ns(&self, task: &TaskRow) -> Option<u64> {
         let marks = self.consumed_by(task).iter().map(|mark| self.graph.event(*mark).recorded_ns);
         let read = marks.chain([self.input(task)?.1.delivered_ns]).max()?;
-        let (spilling_ns, next) = self.consumption.spilling_ns(task, |from, to| self.alone_ns(task, from, to));
+        let alone = |from, to| self.alone_ns(task, from, to);
+        let (spilling_ns, next) = self.consumption.spilling_ns(task, alone);
         let begin = next.map_or(read, |next| next.min(read));
-        Some(self.alone_ns(task, begin, self.sent(task, "done")?).saturating_add(spilling_ns))
+        let since = alone(begin, self.sent(task, "done")?);
+        let other_thread_ns = self.consumption.contended_ns(task, (begin, read), alone);
+        Some(since.saturating_sub(other_thread_ns).saturating_add(spilling_ns))
     }
 
     fn consumed_by(&self, task: &TaskRow) -> &[EventId] {
@@ -434,28 +403,6 @@ impl<'a> Recording<'a> {
         let [lower, upper] = middle(&rates)?;
         Some(f64::midpoint(lower, upper))
     }
-}
-
-/// What a reduce, and whom it waits for, computes between its sort and its end where the network takes no time: what the recorded
-/// network hid is not hidden there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ReduceComputing {
-    pub(super) before_output_ns: u64,
-    pub(super) output_ns: u64,
-    pub(super) after_output_ns: u64,
-}
-
-fn outputs_written(trace: &Trace) -> BTreeMap<ProcessId, (EventId, EventId)> {
-    let mut written: BTreeMap<ProcessId, (EventId, EventId)> = BTreeMap::new();
-    for event in &trace.events {
-        let message = event.message.and_then(|message| trace.messages.get(message.index()));
-        let is_output =
-            message.is_some_and(|row| row.kind == MessageKind::BlockData && row.name == "write" && row.hop == Some(1));
-        if let Some(process) = event.process.filter(|_| is_output) {
-            written.entry(process).or_insert((event.event, event.event)).1 = event.event;
-        }
-    }
-    written
 }
 
 fn first_on_node(tasks: &[&TaskRow], master: Option<HostId>) -> BTreeSet<TaskId> {

@@ -111,7 +111,7 @@ impl Consumption<'_> {
         let stood = standstills(steps);
         let (mut worked_ns, mut bytes) = (0u64, 0u64);
         for step in steps {
-            if !stood.iter().any(|still| still.first_byte == step.first_byte && still.begin_ns == step.begin_ns) {
+            if !is_among(&stood, step) {
                 let alone_ns = alone(step.end_ns.saturating_sub(step.work_ns), step.end_ns);
                 worked_ns = worked_ns.saturating_add(alone_ns);
                 bytes = bytes.saturating_add(step.bytes);
@@ -122,7 +122,7 @@ impl Consumption<'_> {
     }
 
     /// Nanoseconds of a map's spills up to its last standstill, and when the spill began that came next, if that was before the
-    /// end of its input.
+    /// end of its input. What the map's other thread had meanwhile of contended processors is no part of them.
     pub(super) fn spilling_ns(&self, map: &TaskRow, alone: impl Fn(u64, u64) -> u64) -> (u64, Option<u64>) {
         let Some(full) = self.buffer_full else { return (0, None) };
         let steps = self.of(map);
@@ -130,12 +130,35 @@ impl Consumption<'_> {
         let stood = standstills(steps);
         let spills = (1..).zip(&stood).map(|(number, step)| {
             let began = begin(number).filter(|began| *began < step.end_ns).unwrap_or(step.begin_ns);
-            alone(began, step.end_ns)
+            alone(began, step.end_ns).saturating_sub(self.contended_ns(map, (began, step.end_ns), &alone))
         });
         let spent = spills.fold(0, u64::saturating_add);
         let next = begin(stood.len() + 1).filter(|next| stood.last().is_none_or(|last| *next >= last.end_ns));
         (spent, next)
     }
+
+    /// What a map computed of its input between two times while tasks competed for processors, but for standstills: `alone` counts a
+    /// task once, whatever threads it has, so what one of them had another one lacked.
+    pub(super) fn contended_ns(
+        &self,
+        map: &TaskRow,
+        (from_ns, to_ns): (u64, u64),
+        alone: impl Fn(u64, u64) -> u64,
+    ) -> u64 {
+        let steps = self.of(map);
+        let stood = standstills(steps);
+        let computed = steps.iter().filter(|step| !is_among(&stood, step)).map(|step| {
+            let begin_ns = step.end_ns.saturating_sub(step.work_ns).max(from_ns);
+            let end_ns = step.end_ns.min(to_ns);
+            let alone_ns = if begin_ns < end_ns { alone(begin_ns, end_ns) } else { 0 };
+            if alone_ns < end_ns.saturating_sub(begin_ns) { alone_ns } else { 0 }
+        });
+        computed.fold(0, u64::saturating_add)
+    }
+}
+
+fn is_among(stood: &[&StepRow], step: &StepRow) -> bool {
+    stood.iter().any(|still| still.first_byte == step.first_byte && still.begin_ns == step.begin_ns)
 }
 
 #[cfg(test)]
@@ -175,8 +198,8 @@ mod tests {
         (0..megabytes).map(step).collect()
     }
 
-    fn buffer_full(maps: &[Vec<StepRow>]) -> Option<u64> {
-        let task = |process: u32| TaskRow {
+    fn map(process: u32) -> TaskRow {
+        TaskRow {
             task: TaskId(process),
             job: JobId(0),
             attempt: String::new(),
@@ -188,8 +211,11 @@ mod tests {
             sort_end_ns: None,
             finish_ns: 0,
             succeeded: true,
-        };
-        let tasks: Vec<TaskRow> = (0..).zip(maps).map(|(process, _)| task(process)).collect();
+        }
+    }
+
+    fn buffer_full(maps: &[Vec<StepRow>]) -> Option<u64> {
+        let tasks: Vec<TaskRow> = (0..).zip(maps).map(|(process, _)| map(process)).collect();
         Consumption::new(&maps.concat(), &tasks.iter().collect::<Vec<_>>()).buffer_full
     }
 
@@ -218,6 +244,19 @@ mod tests {
         let beside = steps(0, 2, &[(0, 9_000)]);
         map.extend(beside.into_iter().map(|step| StepRow { message: MessageId(7), ..step }));
         assert_eq!(buffer_full(&[map]), Some(10_500_000));
+    }
+
+    #[test]
+    fn threads_of_a_map_share_what_it_has_of_contended_processors() {
+        // Full at 10.5 MB; the spill began at 8.4 MB, after 840 ms, and ended with the standstill, after 5 s.
+        let steps = steps(0, 20, &[(10, 4_000)]);
+        let map = map(0);
+        let consumption = Consumption::new(&steps, &[&map]);
+        let (spill, _) = consumption.spilling_ns(&map, |from, to| to - from);
+        assert_eq!(spill, 4_160 * MS);
+        // Of twice as many tasks as processors each has half: 2.08 s, of which the other thread had 80 ms.
+        let (spill, _) = consumption.spilling_ns(&map, |from, to| (to - from) / 2);
+        assert_eq!(spill, 2_000 * MS);
     }
 
     #[test]

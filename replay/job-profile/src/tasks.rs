@@ -7,11 +7,9 @@ use trace::ids::{ConnectionId, HostId, TimerId};
 use trace::rows::{EventRow, MessageKind, MessageRow, TaskKind, TaskRow, TimerRow, Trace};
 
 use crate::Learn;
+use crate::fetches::fetches;
 use crate::parameters::{JobParameters, parameters_of};
 use crate::recording::Recording;
-
-/// So many fetches of a NodeManager are kept one by one; later ones take their median.
-const MAX_FETCHES: usize = 32;
 
 /// A recorded job, task by task.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,27 +136,6 @@ fn reduce_profile(of: &Recording<'_>, task: &TaskRow, learn: Learn<'_>) -> Reduc
         merging_ns: task.sort_end_ns.zip(task.shuffle_end_ns).map(|(end, begin)| of.alone_ns(task, begin, end)),
         computing_ns: of.computing_of(task).map(|computing| computing.output_ns),
     }
-}
-
-/// By number of the fetch, what each NodeManager took from its request to the first byte of an output.
-fn fetches(of: &Recording<'_>, nodes: &[HostId]) -> Vec<Vec<u64>> {
-    let mut of_node: Vec<Vec<(u64, u64)>> = vec![Vec::new(); nodes.len()];
-    for (host, asked_ns, service_ns) in of.fetches() {
-        if let Some(node) = nodes.iter().position(|node| *node == host) {
-            of_node[node].push((asked_ns, service_ns));
-        }
-    }
-    for fetches in &mut of_node {
-        fetches.sort_unstable();
-    }
-    let most = of_node.iter().map(Vec::len).max().unwrap_or(0);
-    let of_number = |number: usize| of_node.iter().filter_map(move |fetches| fetches.get(number)).map(|(_, ns)| *ns);
-    let mut samples: Vec<Vec<u64>> = (0..most.min(MAX_FETCHES)).map(|number| of_number(number).collect()).collect();
-    if most > MAX_FETCHES {
-        let later: Vec<u64> = (MAX_FETCHES..most).flat_map(of_number).collect();
-        samples.push(vec![median(later)]);
-    }
-    samples
 }
 
 /// Pauses of the loops that call on their own, by the call's name: from one request to the next in the mean, without the answer's

@@ -100,6 +100,12 @@ pub struct Cluster {
     pub container_start: DurationPs,
     /// From then until the task, which knows by then what it is, reads or fetches. Default: `1s`.
     pub task_start: DurationPs,
+    /// `container_start` of reduces. Default: that of maps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reduce_container_start: Option<DurationPs>,
+    /// `task_start` of reduces. Default: that of maps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reduce_task_start: Option<DurationPs>,
     /// From a master's container's start until it registers. Default: `3s`.
     pub master_start: DurationPs,
     /// How long the first task of a job waits on each node but its master's, until the job's files are there. Default: `0ps`.
@@ -132,6 +138,8 @@ impl Default for Cluster {
             disk_seek: DurationPs::ZERO,
             container_start: DurationPs::from_ms(2_000),
             task_start: DurationPs::from_ms(1_000),
+            reduce_container_start: None,
+            reduce_task_start: None,
             master_start: DurationPs::from_ms(3_000),
             localization: DurationPs::ZERO,
             output_start: DurationPs::ZERO,
@@ -527,6 +535,11 @@ impl JobFile {
 }
 
 impl Cluster {
+    /// What a reduce takes from its container's start to its first word, and from then until it fetches.
+    pub(crate) fn reduce_starts(&self) -> (DurationPs, DurationPs) {
+        (self.reduce_container_start.unwrap_or(self.container_start), self.reduce_task_start.unwrap_or(self.task_start))
+    }
+
     fn check(&self) -> Result<(), JobError> {
         for (name, value, most) in [
             ("nodes", self.nodes, MAX_NODES),
@@ -543,6 +556,9 @@ impl Cluster {
         check_delay("cluster.disk_seek", self.disk_seek)?;
         check_delay("cluster.container_start", self.container_start)?;
         check_delay("cluster.task_start", self.task_start)?;
+        let (container_start, task_start) = self.reduce_starts();
+        check_delay("cluster.reduce_container_start", container_start)?;
+        check_delay("cluster.reduce_task_start", task_start)?;
         check_delay("cluster.master_start", self.master_start)?;
         check_delay("cluster.localization", self.localization)?;
         check_delay("cluster.output_start", self.output_start)?;

@@ -223,6 +223,10 @@ impl JobFile {
         ] {
             *time = shorter(*time, cpu);
         }
+        let of_reduces = [&mut cluster.reduce_container_start, &mut cluster.reduce_task_start];
+        for time in of_reduces.into_iter().flatten() {
+            *time = shorter(*time, cpu);
+        }
         for call in self.calls.values_mut() {
             call.service = shorter(call.service, cpu);
         }

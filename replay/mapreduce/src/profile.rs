@@ -49,11 +49,13 @@ impl JobFile {
 
 fn set_tasks(job: &mut Job, profile: &JobProfile) {
     let of = &profile.parameters;
-    let starts = (of.container_start_ns.unwrap_or(0), of.task_start_ns.unwrap_or(0));
+    let map_starts = (of.container_start_ns.unwrap_or(0), of.task_start_ns.unwrap_or(0));
+    let reduce_starts =
+        (of.reduce_container_start_ns.unwrap_or(map_starts.0), of.reduce_task_start_ns.unwrap_or(map_starts.1));
     let all: u64 = profile.reduces.iter().map(|reduce| reduce.input_bytes).fold(0, u64::saturating_add);
     let mean = all as f64 / profile.reduces.len().max(1) as f64;
-    job.map_samples = profile.maps.iter().map(|map| map_sample(map, starts, job)).collect();
-    job.reduce_samples = profile.reduces.iter().map(|reduce| reduce_sample(reduce, starts, mean, job)).collect();
+    job.map_samples = profile.maps.iter().map(|map| map_sample(map, map_starts, job)).collect();
+    job.reduce_samples = profile.reduces.iter().map(|reduce| reduce_sample(reduce, reduce_starts, mean, job)).collect();
     job.fetch_samples =
         profile.fetches_ns.iter().map(|services| services.iter().map(|ns| duration(*ns)).collect()).collect();
     job.recorded_nodes = u32::try_from(profile.nodes).ok();

@@ -59,7 +59,14 @@ impl Model {
             })
         };
         if state.kind == TaskKind::Reduce {
-            let by_job = Behaviour { rate: job.reduce_rate, output: job.reduce_output, ..by_job };
+            let (container_start, task_start) = cluster.reduce_starts();
+            let by_job = Behaviour {
+                container_start_ps: container_start.ps(),
+                task_start_ps: task_start.ps(),
+                rate: job.reduce_rate,
+                output: job.reduce_output,
+                ..by_job
+            };
             let sample = app.reduce_samples.get(number).map(|sample| &job.reduce_samples[*sample as usize]);
             return sample.map_or(by_job, |sample| {
                 let speed = drawn(job.reduce_samples.len()).map_or(sample, |again| &job.reduce_samples[again]);

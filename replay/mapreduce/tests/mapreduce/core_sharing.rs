@@ -80,6 +80,28 @@ fn what_tasks_cost_each_other_is_taken_out_of_what_is_learned() {
 }
 
 #[test]
+fn reduces_start_as_they_are_told_to_and_not_as_maps() {
+    let started = |starts: &str| run(&maps(&format!("{CLUSTER}\n{starts}"), 4).replace("cores = 2", "cores = 8"));
+    let as_maps = started("");
+    let trace = started("reduce_container_start = \"1500ms\"\nreduce_task_start = \"250ms\"");
+    let reduces = |trace: &Trace| -> u64 {
+        tasks(trace, TaskKind::Reduce).map(|task| task.shuffle_end_ns.unwrap() - task.start_ns).sum()
+    };
+    // Two reduces, each 1.25 s sooner.
+    let sooner = reduces(&as_maps) - reduces(&trace);
+    assert!(sooner.abs_diff(2 * 5 * S / 4) < S / 5, "{sooner}");
+    let learned = parameters(&trace, Learn::default()).unwrap();
+    let near = |found: Option<u64>, wanted: u64| found.unwrap().abs_diff(wanted) < S / 50;
+    assert!(near(learned.container_start_ns, 2 * S) && near(learned.task_start_ns, S), "{learned:?}");
+    assert!(near(learned.reduce_container_start_ns, 3 * S / 2), "{learned:?}");
+    assert!(near(learned.reduce_task_start_ns, S / 4), "{learned:?}");
+    let twice_as_fast = Growth { cpu: "2x".parse().unwrap(), ..Growth::default() };
+    let file = JobFile::parse(&learned.to_toml()).unwrap().grow(&twice_as_fast).unwrap();
+    let half = file.cluster.reduce_container_start.unwrap().ps() / 1_000;
+    assert!(half.abs_diff(3 * S / 4) < S / 50, "{half}");
+}
+
+#[test]
 fn a_job_on_shared_cores_grows_as_it_would_run() {
     let (small, large) = (run(&maps(CLUSTER, 4)), run(&maps(&CLUSTER.replace("nodes = 4", "nodes = 8"), 8)));
     let (file, _) = JobFile::of_profile(&profile(&small, SHARED).unwrap()).unwrap();
