@@ -8,8 +8,9 @@ use netsim::units::{Bytes, DurationPs, Rate};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::config::{Job, JobFile};
+use crate::config::JobFile;
 use crate::error::JobError;
+use crate::job::Job;
 
 /// A new amount, or how many times the old one.
 #[derive(Clone, Copy, Debug, PartialEq)]

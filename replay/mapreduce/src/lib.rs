@@ -21,23 +21,29 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod cluster;
 mod config;
 mod error;
 mod grow;
 mod hadoop;
+mod job;
 mod kernel;
+mod limits;
 mod merge;
 mod model;
+mod presets;
 mod profile;
 mod rows;
 mod samples;
 mod sizes;
 mod world;
 
-pub use config::{Cluster, Job, JobFile};
+pub use cluster::Cluster;
+pub use config::JobFile;
 pub use error::JobError;
 pub use grow::{Amount, Growth, Speed};
 pub use hadoop::{Hadoop, PROPERTIES, Property};
+pub use job::Job;
 pub use merge::merge_passes;
 pub use model::Model;
 pub use rows::places;

@@ -3,8 +3,9 @@
 use job_profile::{JobProfile, MapProfile, ReduceProfile};
 use netsim::units::{Bytes, DurationPs, Rate};
 
-use crate::config::{Job, JobFile};
+use crate::config::JobFile;
 use crate::error::JobError;
+use crate::job::Job;
 use crate::samples::{CallSample, MapSample, ReduceSample};
 use crate::sizes::CALLS;
 

@@ -9,7 +9,7 @@ use trace::rows::{
     ProcessRow, TaskKind, TaskRow, TimerRow, Trace,
 };
 
-use crate::config::Cluster;
+use crate::cluster::Cluster;
 use crate::kernel::{Action, StepId};
 use crate::model::{Model, Task};
 use crate::world::{MessageNote, Protocol};

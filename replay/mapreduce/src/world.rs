@@ -6,7 +6,7 @@ use netsim::network::FlowKind;
 use trace::ids::{ConnectionId, HostId, ProcessId, TaskId};
 use trace::rows::MessageKind;
 
-use crate::config::Cluster;
+use crate::cluster::Cluster;
 use crate::kernel::DraftId;
 
 /// A worker, counted from 0.

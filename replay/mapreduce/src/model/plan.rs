@@ -5,7 +5,7 @@ use trace::ids::{ConnectionId, ProcessId, TaskId};
 use trace::rows::{Evidence, MessageKind, On};
 
 use super::state::{Model, Then};
-use crate::config::CoreScope;
+use crate::cluster::CoreScope;
 use crate::kernel::{Action, Cause, DraftId, NewStep, StepId, Work};
 use crate::sizes::Call;
 use crate::world::{MessageNote, NodeId};
