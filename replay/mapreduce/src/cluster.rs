@@ -48,10 +48,10 @@ pub struct Cluster {
     /// How long the first task of a job waits on each node but its master's, until the job's files are there. Default: `0ps`.
     #[serde(skip_serializing_if = "is_zero")]
     pub localization: DurationPs,
-    /// What a reduce takes before it writes its first output, however much that is. Default: `0ps`.
+    /// What a reduce takes before it writes its first output, and a map before it reads where there are no reduces. Default: `0ps`.
     #[serde(skip_serializing_if = "is_zero")]
     pub output_start: DurationPs,
-    /// What it takes from the end of its output until it is done: its output is committed. Default: `0ps`.
+    /// What either takes from the end of its output until it is done: its output is committed. Default: `0ps`.
     #[serde(skip_serializing_if = "is_zero")]
     pub output_commit: DurationPs,
     /// Bytes that are read, computed on, sent and written at a time. Default: `1MiB`.

@@ -172,14 +172,16 @@ impl JobFile {
             let maps =
                 (input / job.map_bytes(self.hadoop.block_bytes)).ceil() + if chained.is_some() { reduces } else { 0.0 };
             let compressed = if self.hadoop.compress { job.compressed } else { 1.0 };
-            let shuffled = input * job.map_output * compressed;
-            let written = input * job.map_output * job.reduce_output;
+            let map_output = input * job.map_output;
+            let shuffled = if job.reduces == 0 { 0.0 } else { map_output * compressed };
+            let (written, writers) =
+                if job.reduces == 0 { (map_output, maps) } else { (map_output * job.reduce_output, reduces) };
             let copies = f64::from(self.replication_of(job));
             let spills = input * job.buffer_use.unwrap_or(job.map_output) / self.hadoop.spill_bytes() as f64;
             steps += maps * 20.0 + 2.0 * input / piece + 3.0 * spills;
             steps += 2.0 * maps * reduces + shuffled / piece;
             steps += reduces * 20.0 + 2.0 * shuffled / piece;
-            steps += 3.0 * copies * (written / piece + written / block + reduces);
+            steps += 3.0 * copies * (written / piece + written / block + writers);
             outputs.insert(&job.name, written);
         }
         steps

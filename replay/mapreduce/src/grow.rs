@@ -156,7 +156,8 @@ fn grown(number: u32, by: Amount<u32>, key: &str) -> Result<u32, JobError> {
     match by {
         Amount::Of(number) => Ok(number),
         Amount::Times(times) => {
-            let grown = (f64::from(number) * times).round().max(1.0);
+            // Of none there are no more.
+            let grown = (f64::from(number) * times).round().max(f64::from(number.min(1)));
             if grown > f64::from(u32::MAX) {
                 return Err(JobError::value(
                     key,

@@ -167,9 +167,6 @@ impl Job {
             let known = queues.keys().cloned().collect::<Vec<_>>().join(", ");
             return Err(JobError::value(key("queue"), queue, format!("[queues] has: {known}")));
         }
-        if self.reduces == 0 {
-            return Err(JobError::value(key("reduces"), 0, "jobs without reduces are not modelled; at least 1"));
-        }
         for (name, value, most) in [
             ("map_output", self.map_output, 1e3),
             ("buffer_use", self.buffer_use.unwrap_or(0.0), 1e3),

@@ -132,7 +132,7 @@ pub(super) fn figures(folder: PathBuf, trace: &Trace) -> Generated {
             let times: Vec<f64> = of_kind.map(|task| seconds(task.finish_ns - task.start_ns)).collect();
             Phase {
                 tasks: times.len(),
-                mean_s: times.iter().sum::<f64>() / times.len().max(1) as f64,
+                mean_s: times.iter().fold(0.0, |sum, time| sum + time) / times.len().max(1) as f64,
                 longest_s: times.iter().fold(0.0, |longest, time| time.max(longest)),
             }
         };
@@ -185,7 +185,8 @@ fn node_local_maps(trace: &Trace) -> BTreeMap<JobId, usize> {
     let maps = trace.tasks.iter().filter(|task| task.kind == TaskKind::Map && task.succeeded);
     let job_of: HashMap<&str, JobId> = maps.map(|map| (map.attempt.as_str(), map.job)).collect();
     let mut local = BTreeMap::new();
-    for message in trace.messages.iter().filter(|message| message.kind == MessageKind::BlockRequest) {
+    let reads = |message: &&MessageRow| message.kind == MessageKind::BlockRequest && message.name == "read";
+    for message in trace.messages.iter().filter(reads) {
         let job = message.attempt.as_deref().and_then(|attempt| job_of.get(attempt));
         if let Some(job) = job.filter(|_| trace.connections[message.connection.index()].loopback) {
             *local.entry(*job).or_default() += 1;
@@ -213,14 +214,15 @@ pub(super) fn table_of(generated: &Generated) -> String {
     ]);
     for job in &generated.jobs {
         let time = |seconds: f64| right(format!("{seconds:.2} s"));
+        let mean = |phase: &Phase| if phase.tasks == 0 { right("–".to_owned()) } else { time(phase.mean_s) };
         table.add_row(vec![
             comfy_table::Cell::new(&job.name),
             right(job.maps.to_string()),
             right(job.node_local_maps.to_string()),
             right(job.reduces.to_string()),
             time(job.job_time_s),
-            time(job.map.mean_s),
-            time(job.reduce.mean_s),
+            mean(&job.map),
+            mean(&job.reduce),
             right(pages::format::bytes(job.shuffle_bytes)),
             right(pages::format::bytes(job.hdfs_bytes_read)),
             right(pages::format::bytes(job.hdfs_bytes_written)),

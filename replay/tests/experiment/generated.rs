@@ -48,9 +48,26 @@ fn a_replay_over_its_own_network_takes_as_long_to_the_nanosecond() {
     for fabric in
         ["kind = \"ideal\"\nrate = \"1Gbps\"\nlatency = \"5us\"", ETHERNET, CREDIT, LIGHTNESS, STORE_AND_FORWARD]
     {
-        let (simulated, recorded) = replayed(fabric, &generated(fabric, JOB));
-        assert!(simulated.abs_diff(recorded) <= 1_000, "{fabric}: {simulated} ps, generated {recorded} ps");
+        for job in [JOB, &JOB.replace("reduces = 4", "reduces = 0")] {
+            let (simulated, recorded) = replayed(fabric, &generated(fabric, job));
+            assert!(simulated.abs_diff(recorded) <= 1_000, "{fabric}: {simulated} ps, generated {recorded} ps");
+        }
     }
+}
+
+#[test]
+fn of_a_job_without_reduces_no_reduce_and_no_writing_is_counted_among_its_maps() {
+    let folder = bench();
+    let path = folder.path();
+    fs::write(path.join("copy.toml"), JOB.replace("reduces = 4", "reduces = 0")).unwrap();
+    let made = json(path, &["generate", "copy.toml", "--out", "trace", "--json"]);
+    let job = &made["jobs"][0];
+    let count = |key: &str| job[key].as_u64().unwrap();
+    assert!((1..=count("maps")).contains(&count("node_local_maps")), "{job}");
+    assert_eq!((count("reduces"), count("shuffle_bytes"), count("hdfs_bytes_written")), (0, 0, 100 << 20), "{job}");
+    let table = command(path, &["generate", "copy.toml", "--out", "again"]);
+    let table = String::from_utf8(table.stdout).unwrap() + &String::from_utf8(table.stderr).unwrap();
+    assert!(table.contains('–') && !table.contains("-0.00"), "{table}");
 }
 
 #[test]

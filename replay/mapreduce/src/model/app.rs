@@ -116,6 +116,7 @@ impl Model {
         let client = self.start_timer((CLIENT, master), JOB_REPORT, poll_ps, TimerOwner::Nobody, Some(first), poll_ps);
         self.apps[app as usize].client_timer = Some(client);
         self.start_speculator(app);
+        self.finish_if_written(app, Some(Cause::sent(wanted, Evidence::Thread)));
     }
 
     /// A loop of calls; the first leaves `after_ps` after `cause`.
@@ -194,11 +195,22 @@ impl Model {
         let state = &mut self.apps[app as usize];
         if kind == TaskKind::Map {
             state.completed.push((task, done));
-            return;
+            if state.reduces > 0 {
+                return;
+            }
+        } else {
+            state.reduces_done.push(done);
         }
-        state.reduces_done.push(done);
-        let (Some(master), true) = (state.master, state.reduces_done.len() == state.reduces as usize) else { return };
-        let causes: Vec<Cause> = state.reduces_done.iter().map(|step| Cause::sent(*step, Evidence::Protocol)).collect();
+        self.finish_if_written(app, None);
+    }
+
+    /// A job is done when the last task that writes is, or at once if it has none.
+    fn finish_if_written(&mut self, app: u32, registered: Option<Cause>) {
+        let state = &self.apps[app as usize];
+        let (Some(master), true) = (state.master, state.all_written()) else { return };
+        let maps = state.completed.iter().map(|(_, step)| step).filter(|_| state.reduces == 0);
+        let done = maps.chain(&state.reduces_done).map(|step| Cause::sent(*step, Evidence::Protocol));
+        let causes: Vec<Cause> = registered.into_iter().chain(done).collect();
         let then = Some(Then::JobFinished(app));
         self.mark("job.finish", Actor::daemon(master), Work::Delay(0), then, &causes);
     }

@@ -15,11 +15,17 @@ use crate::world::{MessageNote, NodeId, Protocol, data_node, node_manager};
 impl Model {
     /// Bytes of a map's output, as they lie on its disk.
     pub(super) fn map_output_bytes(&self, app: u32, map: u32) -> u64 {
+        let job = &self.file.jobs[app as usize];
+        let raw = self.raw_output_bytes(app, map);
+        (if self.file.hadoop.compress { raw * job.compressed } else { raw }).round() as u64
+    }
+
+    /// The same before it is compressed.
+    fn raw_output_bytes(&self, app: u32, map: u32) -> f64 {
         let state = &self.apps[app as usize];
         let job = &self.file.jobs[app as usize];
         let sample = state.map_samples.get(map as usize).map(|sample| &job.map_samples[*sample as usize]);
-        let raw = state.input[map as usize].bytes as f64 * sample.map_or(job.map_output, |sample| sample.output);
-        (if self.file.hadoop.compress { raw * job.compressed } else { raw }).round() as u64
+        state.input[map as usize].bytes as f64 * sample.map_or(job.map_output, |sample| sample.output)
     }
 
     pub(super) fn start_map(&mut self, task: TaskId, assignment: StepId) {
@@ -32,9 +38,22 @@ impl Model {
         let mut buffer = self.sort_buffer(running, block.bytes);
         let pieces = self.read_and_compute(running, (block.id, block.bytes), source, assignment, &mut buffer);
         self.watch_steps(running, &pieces, &[], None);
+        if self.apps[running.app as usize].reduces == 0 {
+            let bytes = self.raw_output_bytes(running.app, number).round() as u64;
+            let ends = self.write_output(running, bytes, &pieces);
+            self.commit_output(running, &ends);
+            return;
+        }
         let last = buffer.spilled().unwrap_or(pieces[pieces.len() - 1]);
         let spilled = self.merge_spills(running, &buffer.sizes(), last);
         self.finish_task(running, &[Cause::sent(spilled, Evidence::Thread)]);
+    }
+
+    /// From a map's assignment until it reads: where there are no reduces, it opens its output before.
+    fn map_start_ps(&self, running: Running) -> u64 {
+        let opens = self.apps[running.app as usize].reduces == 0;
+        let output_start_ps = if opens { self.file.cluster.output_start.ps() } else { 0 };
+        running.behaviour.task_start_ps.saturating_add(output_start_ps)
     }
 
     /// The copy that is closest to a node: on it, in its rack, or any.
@@ -70,7 +89,7 @@ impl Model {
         };
         let request = self.message(note(MessageKind::BlockRequest, READ_REQUEST_BYTES, 0));
         let there = (connection, true);
-        let ready = self.starts(running.node, running.behaviour.task_start_ps);
+        let ready = self.starts(running.node, self.map_start_ps(running));
         let asked = self.send(running.actor, there, request, READ_REQUEST_BYTES, ready, None, &[assignment]);
         let wire: u64 = self.pieces(bytes).map(block_wire_bytes).sum();
         let data = self.message(note(MessageKind::BlockData, wire, bytes));

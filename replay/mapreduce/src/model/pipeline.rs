@@ -28,12 +28,9 @@ struct Hop {
 }
 
 impl Model {
-    /// Writes what a reduce makes of `input` bytes as it is computed. Returns what its end waits for.
-    pub(super) fn write_output(&mut self, running: Running, input: u64, computed: &[StepId]) -> Vec<Cause> {
-        let job = &self.file.jobs[running.app as usize];
-        let raw = if self.file.hadoop.compress && job.compressed > 0.0 { 1.0 / job.compressed } else { 1.0 };
-        let bytes = (input as f64 * raw * running.behaviour.output).round() as u64;
-        let copies = self.file.replication_of(job);
+    /// Writes so many bytes of a task's output as its input is computed on. Returns what its end waits for.
+    pub(super) fn write_output(&mut self, running: Running, bytes: u64, computed: &[StepId]) -> Vec<Cause> {
+        let copies = self.file.replication_of(&self.file.jobs[running.app as usize]);
         let last = computed[computed.len() - 1];
         let mut ends = vec![Cause::sent(last, Evidence::Thread)];
         let block_bytes = self.file.hadoop.block_bytes;

@@ -269,13 +269,30 @@ impl Model {
         let opened = self.after_fixed_work(running, "output.opened", self.file.cluster.output_start.ps(), sorted);
         let computed = self.reduce_pieces(running, reduce.input, opened);
         self.watch_steps(running, &computed, &[], Some(sorted));
-        let ends = self.write_output(running, reduce.input, &computed);
+        let bytes = self.reduce_output_bytes(running, reduce.input);
+        let ends = self.write_output(running, bytes, &computed);
+        self.commit_output(running, &ends);
+    }
+
+    /// What a reduce makes of so many bytes of input, as the maps left them.
+    fn reduce_output_bytes(&self, running: Running, input: u64) -> u64 {
+        (input as f64 * self.uncompressed(running) * running.behaviour.output).round() as u64
+    }
+
+    /// Bytes that the maps wrote, by their bytes after compression.
+    fn uncompressed(&self, running: Running) -> f64 {
+        let job = &self.file.jobs[running.app as usize];
+        if self.file.hadoop.compress && job.compressed > 0.0 { 1.0 / job.compressed } else { 1.0 }
+    }
+
+    /// A task whose output is written has it committed, and is done.
+    pub(super) fn commit_output(&mut self, running: Running, ends: &[Cause]) {
         let commit_ps = self.file.cluster.output_commit.ps();
         if commit_ps == 0 {
-            self.finish_task(running, &ends);
+            self.finish_task(running, ends);
         } else {
             let committed =
-                self.mark("output.committed", running.actor, self.starts(running.node, commit_ps), None, &ends);
+                self.mark("output.committed", running.actor, self.starts(running.node, commit_ps), None, ends);
             self.finish_task(running, &[Cause::sent(committed, Evidence::Thread)]);
         }
     }
@@ -290,10 +307,8 @@ impl Model {
 
     /// The merged input is read from the disk and computed on, piece by piece, the disk some pieces ahead.
     fn reduce_pieces(&mut self, running: Running, input: u64, sorted: StepId) -> Vec<StepId> {
-        let job = &self.file.jobs[running.app as usize];
         // A reduce computes on what the maps wrote before its compression.
-        let raw = if self.file.hadoop.compress && job.compressed > 0.0 { 1.0 / job.compressed } else { 1.0 };
-        let (rate, factor) = (running.behaviour.rate, running.factor * raw);
+        let (rate, factor) = (running.behaviour.rate, running.factor * self.uncompressed(running));
         let mut read = sorted;
         let mut computed: Vec<StepId> = Vec::new();
         for piece in self.pieces(input) {

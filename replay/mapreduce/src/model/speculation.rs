@@ -91,6 +91,10 @@ impl Model {
         };
         let state = &self.tasks[task.index()];
         if state.kind != TaskKind::Reduce {
+            // `MapTask.run`: without reduces the map phase is all.
+            if self.apps[state.app as usize].reduces == 0 {
+                return share(&watched.pieces);
+            }
             return MAP_PHASE * share(&watched.pieces) + SORT_PHASE * share(&watched.merges);
         }
         let maps = f64::from(self.apps[state.app as usize].maps.max(1));

@@ -20,7 +20,7 @@ pub(super) struct SortBuffer {
     records: f64,
     buffer: f64,
     spill: f64,
-    /// How many spills there will be.
+    /// How many spills there will be: none where no reduce wants them.
     count: usize,
     /// The step that ends each spill so far, and its bytes.
     spills: Vec<(StepId, u64)>,
@@ -76,7 +76,11 @@ impl Model {
             records,
             buffer,
             spill,
-            count: ((records / spill).ceil() as usize).max(1),
+            count: if self.apps[running.app as usize].reduces == 0 {
+                0
+            } else {
+                ((records / spill).ceil() as usize).max(1)
+            },
             spills: Vec::new(),
         }
     }

@@ -157,7 +157,7 @@ pub(crate) struct App {
     pub(super) fetches: BTreeMap<NodeId, usize>,
     /// By reduce, the sum of the shares of all up to it, of the map output.
     pub(super) share_ends: Vec<f64>,
-    /// What its reduces wrote, by attempt.
+    /// What its reduces, or its maps if it has none, wrote, by attempt.
     pub(super) output: Vec<(TaskId, Block)>,
     pub(super) master: Option<ProcessId>,
     pub(super) timer: Option<TimerId>,
@@ -180,6 +180,14 @@ pub(crate) struct App {
 }
 
 impl App {
+    /// Whether the tasks that write its output are done: its reduces, or its maps if it has none.
+    pub(super) fn all_written(&self) -> bool {
+        match self.reduces {
+            0 => self.completed.len() == self.maps as usize,
+            reduces => self.reduces_done.len() == reduces as usize,
+        }
+    }
+
     /// Whether it has asked for a container that it has not got.
     pub(super) fn wants(&self) -> bool {
         let wants_task = self.pending.maps > 0 || !self.pending.reduces.is_empty();

@@ -65,7 +65,6 @@ fn what_is_wrong_is_named_with_its_key_and_value() {
         ("[hadoop]\ndfs.replication = \"x\"\n[[job]]\n", ["hadoop.dfs.replication", "default: 3"]),
         ("[hadoop]\nmapreduce.map.memory.mb = 9000\n[[job]]\n", ["must fit a node", "9000"]),
         ("[[job]]\nprofile = \"sort\"\n", ["job.profile", "terasort, wordcount"]),
-        ("[[job]]\nreduces = 0\n", ["job.reduces of job-1 = 0", "at least 1"]),
         ("[[job]]\nmap_output = -1.0\n", ["job.map_output of job-1 = -1", "between 0 and"]),
         ("[[job]]\nmap_rate = \"1bps\"\n", ["job.map_rate", "at least 1B/s"]),
         ("[[job]]\ninput_of = \"other\"\n", ["job.input_of", "no job before it"]),

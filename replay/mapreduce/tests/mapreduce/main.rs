@@ -5,6 +5,7 @@ mod bytes;
 mod core_sharing;
 mod files;
 mod grow;
+mod map_only;
 mod random_jobs;
 mod samples;
 mod speculation;

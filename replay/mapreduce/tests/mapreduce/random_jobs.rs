@@ -11,7 +11,7 @@ fn job_file() -> impl Strategy<Value = String> {
     let cluster = (1u32..6, 1u32..4, 1u32..4, 1u32..3, prop::bool::ANY);
     let hadoop = (1u32..5, 0u64..4, 1u64..4, 2usize..5, 1usize..6, prop::bool::ANY, 0.0f64..1.0);
     let speculation = (prop::bool::ANY, prop::bool::ANY, 100u64..2_000, 1u64..5);
-    let jobs = prop::collection::vec((1u64..40, 1u32..6, 0.0f64..2.0, 0.0f64..2.0, 0.0f64..1.5, prop::bool::ANY), 1..4);
+    let jobs = prop::collection::vec((1u64..40, 0u32..6, 0.0f64..2.0, 0.0f64..2.0, 0.0f64..1.5, prop::bool::ANY), 1..4);
     (cluster, hadoop, speculation, jobs, 0u64..1_000).prop_map(|(cluster, hadoop, speculation, jobs, seed)| {
         let (nodes, racks, cores, disks, limited) = cluster;
         let (replication, delay, sort_mb, factor, copies, multiple, slow_start) = hadoop;

@@ -1,0 +1,80 @@
+//! Jobs without reduces: maps write to HDFS what they compute, and the job ends with the last of them.
+
+use mapreduce::{Amount, Growth, JobFile};
+use netsim::units::Bytes;
+use trace::rows::{MessageKind, TaskKind, Trace};
+
+use super::{MS, S, marks, run, run_on, tasks};
+
+/// Four maps of 16 MB, whose output is half of that, twice.
+const COPY: &str = "[cluster]\nnodes = 4\nracks = 2\ncores = 2\ndisk_read = \"unlimited\"\ndisk_write = \"unlimited\"\n\
+    container_start = \"2s\"\ntask_start = \"1s\"\noutput_start = \"500ms\"\noutput_commit = \"250ms\"\n\
+    [hadoop]\ndfs.blocksize = 16000000\ndfs.replication = 2\nmapreduce.map.output.compress = true\nmapreduce.task.io.sort.mb = 1\n\
+    [[job]]\nname = \"copy\"\ninput = \"64MB\"\nreduces = 0\nmap_output = 0.5\nmap_rate = \"4MB/s\"\nsort_rate = \"1MB/s\"\n";
+
+fn written(trace: &Trace, hop: u32) -> u64 {
+    let data =
+        trace.messages.iter().filter(|message| message.kind == MessageKind::BlockData && message.hop == Some(hop));
+    data.map(|message| message.app_bytes).sum()
+}
+
+#[test]
+fn a_map_takes_its_starts_its_computing_and_its_commit() {
+    let trace = run(COPY);
+    let maps: Vec<u64> = tasks(&trace, TaskKind::Map).map(|map| map.finish_ns - map.start_ns).collect();
+    // 2 s, 1 s and 0.5 s to start, 4 s of computing, 0.25 s to commit, and some calls of a millisecond. Nothing is sorted.
+    let wanted = 7 * S + 3 * S / 4;
+    assert!(maps.iter().all(|took| (wanted..wanted + 10 * MS).contains(took)), "{maps:?}");
+    assert_eq!(maps.len(), 4);
+    assert_eq!(tasks(&trace, TaskKind::Reduce).count(), 0);
+    let job = &trace.jobs[0];
+    let last = tasks(&trace, TaskKind::Map).map(|map| map.finish_ns).max().unwrap();
+    assert!((last..=last + 2 * S).contains(&job.finish_ns), "the client asks each second: {}", job.finish_ns - last);
+    for name in ["map.sort", "map.spill", "map.merge", "reduces.wanted"] {
+        assert_eq!(marks(&trace, name).count(), 0, "{name}");
+    }
+}
+
+#[test]
+fn it_writes_its_output_once_for_each_copy_and_shuffles_nothing() {
+    let trace = run(COPY);
+    assert_eq!((written(&trace, 1), written(&trace, 2), written(&trace, 3)), (32_000_000, 32_000_000, 0));
+    let job = &trace.jobs[0];
+    assert_eq!(
+        (job.hdfs_bytes_read, job.hdfs_bytes_written, job.shuffle_bytes),
+        (Some(64_000_000), Some(32_000_000), Some(0))
+    );
+    assert!(!trace.messages.iter().any(|message| message.kind == MessageKind::ShuffleRequest));
+}
+
+/// What it writes crosses the network once, as its first copy stays where it is made: 8 MB a map, 0.8 s at 80 Mbit/s.
+#[test]
+fn a_slow_network_holds_its_output_up() {}
+
+#[test]
+fn of_a_slow_map_the_second_attempt_counts() {
+    // One container a node, one of which has the master: of the slow nodes one has a map at least.
+    let memory = "slow = { w1 = 10.0, w2 = 10.0 }\n[hadoop]\nyarn.nodemanager.resource.memory-mb = 1024\nyarn.app.mapreduce.am.resource.mb = 1024";
+    let slow = COPY.replace("nodes = 4", "nodes = 5").replace("[hadoop]", memory);
+    let trace = run(&slow);
+    assert!(tasks(&trace, TaskKind::Map).any(|map| !map.succeeded), "the slow one has a second attempt");
+    assert_eq!(trace.jobs[0].hdfs_bytes_written, Some(32_000_000));
+}
+
+#[test]
+fn it_grows_by_its_data() {
+    let file = JobFile::parse(COPY).unwrap();
+    let growth = Growth { nodes: Amount::Of(8), data: Amount::Of(Bytes(128_000_000)), ..Growth::default() };
+    let grown = file.grow(&growth).unwrap();
+    assert_eq!(grown.jobs[0].reduces, 0, "of no reduces there are no more");
+    assert_eq!(tasks(&run(&grown.to_toml().unwrap()), TaskKind::Map).count(), 8);
+}
+
+#[test]
+fn a_job_that_has_nothing_to_read_ends_at_once() {
+    let empty = COPY.replace("map_output = 0.5", "map_output = 0.0");
+    let trace = run(&format!("{empty}\n[[job]]\nname = \"next\"\ninput_of = \"copy\"\nreduces = 0\n"));
+    let [_, next] = &*trace.jobs else { panic!("{:?}", trace.jobs) };
+    assert_eq!((next.maps, next.reduces, next.hdfs_bytes_written), (0, 0, Some(0)));
+    assert!(next.finish_ns > next.submit_ns);
+}
