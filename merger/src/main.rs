@@ -475,10 +475,20 @@ fn run_check(args: &Check) -> Result<ExitCode> {
 fn run_characterise(args: &Characterise) -> Result<ExitCode> {
     let trace = read_trace(&args.trace)?;
     let found = characterise::characterise(&trace);
+    let mut code = ExitCode::SUCCESS;
     if let Some(folder) = &args.out {
         let sharing = args.cores.map(|cores| CoreSharing::new(cores, args.shared));
         let learn = Learn { job: args.job.as_deref(), sharing, reduce_heap: args.reduce_heap };
-        characterise::write(folder, &trace, &found, learn)?;
+        if !characterise::write(folder, &trace, &found, learn)? {
+            let path = folder.join("job.toml");
+            let job = args.job.as_deref().unwrap_or("the trace");
+            trace::stderr::print(format!(
+                "merger: {}: not written: {job} has no maps that read and reduces that shuffle, of which it is learned\n",
+                path.display()
+            ));
+            // Whoever names a job wants its file.
+            code = if args.job.is_some() { ExitCode::from(1) } else { code };
+        }
     }
     if args.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&found)?))?;
@@ -488,7 +498,7 @@ fn run_characterise(args: &Characterise) -> Result<ExitCode> {
             print(&format!("\n{}\n", folder.join("report.html").display()))?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 fn run_network(args: &Network) -> Result<ExitCode> {

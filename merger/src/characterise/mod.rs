@@ -115,11 +115,16 @@ pub fn describe() -> Vec<TableDescription> {
 
 /// Writes `characteristics.json`, `report.html`, `flows.txt`, `job.toml` (for `replay generate`, where the trace has a job
 /// with maps and reduces) and each table as `NAME.parquet` and `NAME.csv` into a folder,
-/// which is made where it is missing. `learn`: of which job `job.toml` is.
+/// which is made where it is missing. `learn`: of which job `job.toml` is. Returns whether it could be learned and was written.
 ///
 /// # Errors
 /// If something cannot be written.
-pub fn write(folder: &Path, trace: &Trace, found: &Characteristics, learn: Learn<'_>) -> Result<(), CharacteriseError> {
+pub fn write(
+    folder: &Path,
+    trace: &Trace,
+    found: &Characteristics,
+    learn: Learn<'_>,
+) -> Result<bool, CharacteriseError> {
     if learn.job.is_some() {
         JobGraph::new(trace, learn.job, causal::Options::default())?;
     }
@@ -138,10 +143,12 @@ pub fn write(folder: &Path, trace: &Trace, found: &Characteristics, learn: Learn
     export::flows(trace, &folder.join("flows.txt"))?;
     let json = serde_json::to_string_pretty(found).map_err(std::io::Error::other);
     text(&folder.join("characteristics.json"), json.map(|json| json + "\n"))?;
-    if let Some(parameters) = job_profile::parameters(trace, learn) {
+    let parameters = job_profile::parameters(trace, learn);
+    if let Some(parameters) = &parameters {
         text(&folder.join("job.toml"), Ok(parameters.to_toml()))?;
     }
-    text(&folder.join("report.html"), Ok(page::page(trace, found)))
+    text(&folder.join("report.html"), Ok(page::page(trace, found)))?;
+    Ok(parameters.is_some())
 }
 
 fn table<R: Row>(folder: &Path, rows: &[R]) -> Result<(), TableError> {

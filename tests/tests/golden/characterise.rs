@@ -314,3 +314,24 @@ fn ids_of_a_damaged_trace_that_lead_nowhere_end_nothing() {
         "{job}"
     );
 }
+
+#[test]
+fn a_job_of_which_nothing_is_learned_is_told() {
+    let one = Characterised::of("terasort");
+    let (trace, out) = (one.folder.path().join("trace"), one.folder.path().join("generated"));
+    let (trace, path) = (trace.to_str().unwrap(), out.to_str().unwrap());
+    let named = |job: &str| run("merger", &["characterise", trace, "--out", path, "--job", job]).unwrap();
+    let learned = named(&job_named(&one, "TeraSort"));
+    assert_eq!(learned.status.code(), Some(0), "{learned:?}");
+    std::fs::remove_file(out.join("job.toml")).unwrap();
+    let generator = job_named(&one, "TeraGen");
+    let printed = named(&generator);
+    let stderr = String::from_utf8(printed.stderr).unwrap();
+    assert_eq!(printed.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains(&generator) && stderr.contains("job.toml: not written"), "{stderr}");
+    assert!(out.join("report.html").exists() && !out.join("job.toml").exists());
+}
+
+fn job_named(of: &Characterised, name: &str) -> String {
+    of.trace.jobs.iter().find(|job| job.name == name).unwrap().id.clone()
+}
