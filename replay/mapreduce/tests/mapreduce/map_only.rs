@@ -47,9 +47,23 @@ fn it_writes_its_output_once_for_each_copy_and_shuffles_nothing() {
     assert!(!trace.messages.iter().any(|message| message.kind == MessageKind::ShuffleRequest));
 }
 
-/// What it writes crosses the network once, as its first copy stays where it is made: 8 MB a map, 0.8 s at 80 Mbit/s.
+/// What it writes crosses the network once, as its first copy stays where it is made: 8 MB a map and their checksums.
 #[test]
-fn a_slow_network_holds_its_output_up() {}
+fn a_slow_network_holds_its_output_up() {
+    let slow = run_on("kind = \"ideal\"\nrate = \"8Mbps\"", COPY);
+    let longest = tasks(&slow, TaskKind::Map).map(|map| map.finish_ns - map.start_ns).max().unwrap();
+    // More than 8 s at 8 Mbit/s, after the starts and the first MiB of computing; hosts may get two copies at once.
+    assert!((12 * S..25 * S).contains(&longest), "{longest}");
+}
+
+#[test]
+fn another_job_reads_what_it_wrote() {
+    let chained = format!(
+        "{COPY}\n[[job]]\nname = \"sort\"\ninput_of = \"copy\"\nreduces = 2\nmap_rate = \"8MB/s\"\nreduce_rate = \"8MB/s\"\n"
+    );
+    let trace = run(&chained);
+    assert_eq!((trace.jobs[1].maps, trace.jobs[1].shuffle_bytes), (4, Some(16_000_000)), "half of 32 MB, compressed");
+}
 
 #[test]
 fn of_a_slow_map_the_second_attempt_counts() {
