@@ -207,16 +207,9 @@ impl Counted {
 /// allows, bytes. `None` = the machine does not tell.
 #[must_use]
 pub fn default_limit() -> Option<u64> {
-    let machine = machine_bytes();
+    let machine = trace_tables::memory::machine_bytes();
     let group = group_bytes(Path::new("/sys/fs/cgroup"), Path::new("/proc/self/cgroup"));
     [machine, group].into_iter().flatten().min().map(|bytes| bytes / 4)
-}
-
-fn machine_bytes() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kibibytes.checked_mul(1024)
 }
 
 /// The least limit of the control groups in which this process is, of version 2 or 1.

@@ -55,6 +55,18 @@ pub enum TableError {
         /// Type that should be there.
         expected: &'static str,
     },
+    /// There is no memory for its rows.
+    #[error("{path}: its {rows} rows take {bytes} bytes of memory at least, and the machine has {memory_bytes}", path = path.display())]
+    TooLarge {
+        /// The file that the error is about.
+        path: PathBuf,
+        /// Rows that it says it has.
+        rows: usize,
+        /// What they take.
+        bytes: u64,
+        /// What they may take.
+        memory_bytes: u64,
+    },
     /// A cell has no meaning.
     #[error("{path}: {source}", path = path.display())]
     Cell {

@@ -2,6 +2,8 @@
 
 pub mod describe;
 mod error;
+pub mod memory;
+mod read;
 
 use std::borrow::Borrow;
 use std::fs::{self, File};
@@ -12,18 +14,20 @@ use std::sync::PoisonError;
 use std::thread;
 
 use polars::prelude::{
-    Column as Series, DataFrame, DataType, IntoColumn, KeyValueMetadata, NamedFrom, ParquetCompression, ParquetReader,
-    ParquetWriter, PolarsError, Schema, SerReader,
+    Column as Series, DataFrame, IntoColumn, KeyValueMetadata, NamedFrom, ParquetCompression, ParquetWriter,
+    PolarsError, Schema,
 };
 
 use serde::Deserialize;
-use trace::folder::{open_named, read_named};
+use trace::folder::read_named;
 use trace::ids::ProcessId;
 use trace::manifest::TraceManifest;
 use trace::rows::{Cell as _, Column, ConnectionRow, MessageRow, Row, Trace};
 
 use describe::TableDescription;
 pub use error::TableError;
+use read::read_rows_if_there;
+pub use read::{read_rows, read_rows_within};
 
 /// As many as polars' own writer puts into one.
 const ROW_GROUP_ROWS: usize = 512 * 512;
@@ -166,44 +170,6 @@ pub fn write_manifest(folder: &Path, manifest: &TraceManifest) -> Result<(), Tab
         .map_err(io::Error::other)
         .and_then(|text| fs::write(&path, text))
         .map_err(|source| TableError::Io { path, source })
-}
-
-/// Reads `FOLDER/NAME.parquet`.
-///
-/// # Errors
-/// If it is missing, no Parquet, or lacks a column.
-pub fn read_rows<R: Row>(folder: &Path) -> Result<Vec<R>, TableError> {
-    let path = folder.join(format!("{}.parquet", R::NAME));
-    let file = open_named(&path).map_err(|source| TableError::Io { path: path.clone(), source })?;
-    let parquet = |source: PolarsError| TableError::Parquet { path: path.clone(), source: Box::new(source) };
-    let mut reader = ParquetReader::new(file);
-    let there = reader.schema().map_err(parquet)?;
-    // Traces of earlier versions lack columns that came later; these are nullable.
-    let is_nullable: Vec<bool> = R::describe_columns().iter().map(|column| column.nullable).collect();
-    let lacks = |(name, is_nullable): (&&'static str, &bool)| (!there.contains(name)).then_some((*name, *is_nullable));
-    let lacking: Vec<(&str, bool)> = R::COLUMNS.iter().zip(&is_nullable).filter_map(lacks).collect();
-    if let Some((column, _)) = lacking.iter().find(|(_, is_nullable)| !is_nullable) {
-        let found = there.iter_names().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-        return Err(TableError::MissingColumn { path, column, found });
-    }
-    let is_there = |name: &str| lacking.iter().all(|(lacks, _)| *lacks != name);
-    let needed = R::COLUMNS.iter().filter(|name| is_there(name)).map(|name| (*name).to_owned()).collect();
-    let frame = reader.with_columns(Some(needed)).finish().map_err(parquet)?;
-    let columns = R::COLUMNS
-        .iter()
-        .zip(R::empty_columns())
-        .map(|(name, empty)| match is_there(name) {
-            true => from_polars(&path, &frame, name, &empty),
-            false => Ok(empty.nulls(frame.height())),
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    R::from_columns(&columns, frame.height()).map_err(|source| TableError::Cell { path, source })
-}
-
-/// As [`read_rows`], but none where there is no such file: traces of earlier versions lack the table.
-fn read_rows_if_there<R: Row>(folder: &Path) -> Result<Vec<R>, TableError> {
-    let there = folder.join(format!("{}.parquet", R::NAME)).symlink_metadata().is_ok();
-    if there { read_rows(folder) } else { Ok(Vec::new()) }
 }
 
 /// Writes `FOLDER/NAME.parquet`, packed with zstd. What the table and its columns mean stands in the file's metadata, under
@@ -409,40 +375,4 @@ fn to_polars(name: &str, column: Column) -> Series {
         Column::Text(cells) => PolarsSeries::new(name.into(), cells.iter().collect::<Vec<_>>()),
     }
     .into_column()
-}
-
-fn from_polars(path: &Path, frame: &DataFrame, name: &'static str, empty: &Column) -> Result<Column, TableError> {
-    let series = frame.column(name).map_err(|_| TableError::MissingColumn {
-        path: path.into(),
-        column: name,
-        found: frame.get_column_names().iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "),
-    })?;
-    let wrong = |expected: &'static str| {
-        let found = series.dtype().to_string();
-        move |_| TableError::Type { path: path.into(), column: name, found: found.clone(), expected }
-    };
-    Ok(match empty {
-        Column::Bool(_) => Column::Bool(series.bool().map_err(wrong("bool"))?.iter().collect()),
-        Column::U32(_) => Column::U32(series.u32().map_err(wrong("u32"))?.iter().collect()),
-        // Traces of before had them unsigned.
-        Column::U64(_) if *series.dtype() == DataType::UInt64 => {
-            Column::U64(series.u64().map_err(wrong("u64"))?.iter().collect())
-        }
-        Column::U64(_) => {
-            Column::U64(series.i64().map_err(wrong("i64"))?.iter().map(|cell| cell.map(i64::cast_unsigned)).collect())
-        }
-        Column::I64(_) => Column::I64(series.i64().map_err(wrong("i64"))?.iter().collect()),
-        Column::F64(_) => Column::F64(series.f64().map_err(wrong("f64"))?.iter().collect()),
-        Column::Text(_) => match series.dtype() {
-            DataType::String => Column::Text(series.str().map_err(wrong("text"))?.iter().collect()),
-            other => {
-                return Err(TableError::Type {
-                    path: path.into(),
-                    column: name,
-                    found: other.to_string(),
-                    expected: "text",
-                });
-            }
-        },
-    })
 }

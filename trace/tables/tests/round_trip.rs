@@ -7,7 +7,7 @@ use std::path::Path;
 use polars::prelude::{DataType, ParquetReader, ParquetWriter, SerReader};
 use trace::ids::{ConnectionId, EventId, JobId, TimerId};
 use trace::rows::{Carrier, DependencyRow, Evidence, JobRow, On, Row as _, TimerRow, Trace};
-use trace_tables::{TableError, read_rows, read_trace, write_row_iter, write_rows, write_trace};
+use trace_tables::{TableError, read_rows, read_rows_within, read_trace, write_row_iter, write_rows, write_trace};
 
 fn dependencies() -> Vec<DependencyRow> {
     vec![
@@ -35,6 +35,25 @@ fn rows_survive_parquet_with_nulls_and_names() {
     let folder = tempfile::tempdir().unwrap();
     write_rows(folder.path(), &dependencies()).unwrap();
     assert_eq!(read_rows::<DependencyRow>(folder.path()).unwrap(), dependencies());
+}
+
+/// Parquet packs what is the same in each row: a hundred thousand names of a kilobyte are some kilobytes of file.
+#[test]
+fn a_small_file_with_much_in_it_is_refused_before_memory_is_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let timer = |number: u32| TimerRow { name: "x".repeat(1_000), ..timer(u64::from(number)) };
+    write_rows(folder.path(), &(0..100_000).map(timer).collect::<Vec<_>>()).unwrap();
+    let file = fs::metadata(folder.path().join("timers.parquet")).unwrap().len();
+    assert!(file < 4_000_000, "{file}");
+    assert_eq!(read_rows_within::<TimerRow>(folder.path(), 200_000_000).unwrap().len(), 100_000);
+    // The names alone are 100 MB, all cells without them more than 10 MB.
+    for (limit, least) in [(100_000_000, 100_000_000), (10_000_000, 10_000_000)] {
+        let error = read_rows_within::<TimerRow>(folder.path(), limit).unwrap_err();
+        let TableError::TooLarge { rows, bytes, memory_bytes, .. } = &error else { panic!("{error}") };
+        assert_eq!((*rows, *memory_bytes), (100_000, limit));
+        assert!(*bytes > least, "{error}");
+        assert!(error.to_string().contains("timers.parquet: its 100000 rows take "), "{error}");
+    }
 }
 
 #[test]

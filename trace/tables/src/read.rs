@@ -1,0 +1,113 @@
+//! Reads a table's rows, if they have room in memory.
+
+use std::path::Path;
+
+use polars::prelude::{DataFrame, DataType, ParquetReader, PolarsError, SerReader};
+use trace::folder::open_named;
+use trace::rows::{Column, Row};
+
+use crate::error::TableError;
+use crate::memory::machine_bytes;
+
+/// A cell takes so much at least while rows are made of it: a number that may be null, or where a text ends.
+const CELL_BYTES: u64 = 16;
+
+/// Reads `FOLDER/NAME.parquet`.
+///
+/// # Errors
+/// If it is missing, no Parquet, lacks a column, or has more rows than the machine's memory.
+pub fn read_rows<R: Row>(folder: &Path) -> Result<Vec<R>, TableError> {
+    read_rows_within(folder, machine_bytes().unwrap_or(u64::MAX))
+}
+
+/// As [`read_rows`], with so many bytes of memory. A small file may have many rows, or the same long text in each of them.
+///
+/// # Errors
+/// As [`read_rows`].
+pub fn read_rows_within<R: Row>(folder: &Path, memory_bytes: u64) -> Result<Vec<R>, TableError> {
+    let path = folder.join(format!("{}.parquet", R::NAME));
+    let file = open_named(&path).map_err(|source| TableError::Io { path: path.clone(), source })?;
+    let parquet = |source: PolarsError| TableError::Parquet { path: path.clone(), source: Box::new(source) };
+    let mut reader = ParquetReader::new(file);
+    let there = reader.schema().map_err(parquet)?;
+    // Traces of earlier versions lack columns that came later; these are nullable.
+    let is_nullable: Vec<bool> = R::describe_columns().iter().map(|column| column.nullable).collect();
+    let lacks = |(name, is_nullable): (&&'static str, &bool)| (!there.contains(name)).then_some((*name, *is_nullable));
+    let lacking: Vec<(&str, bool)> = R::COLUMNS.iter().zip(&is_nullable).filter_map(lacks).collect();
+    if let Some((column, _)) = lacking.iter().find(|(_, is_nullable)| !is_nullable) {
+        let found = there.iter_names().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(TableError::MissingColumn { path, column, found });
+    }
+    let is_there = |name: &str| lacking.iter().all(|(lacks, _)| *lacks != name);
+    let rows = reader.num_rows().map_err(parquet)?;
+    let too_large = |bytes: u64| TableError::TooLarge { path: path.clone(), rows, bytes, memory_bytes };
+    let mut least_bytes = (rows as u64).saturating_mul(R::COLUMNS.len() as u64).saturating_mul(CELL_BYTES);
+    if least_bytes > memory_bytes {
+        return Err(too_large(least_bytes));
+    }
+    let needed = R::COLUMNS.iter().filter(|name| is_there(name)).map(|name| (*name).to_owned()).collect();
+    let frame = reader.with_columns(Some(needed)).finish().map_err(parquet)?;
+    for name in R::COLUMNS.iter().filter(|name| is_there(name)) {
+        least_bytes = least_bytes.saturating_add(text_bytes(&frame, name));
+    }
+    if least_bytes > memory_bytes {
+        return Err(too_large(least_bytes));
+    }
+    let columns = R::COLUMNS
+        .iter()
+        .zip(R::empty_columns())
+        .map(|(name, empty)| match is_there(name) {
+            true => from_polars(&path, &frame, name, &empty),
+            false => Ok(empty.nulls(frame.height())),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    R::from_columns(&columns, frame.height()).map_err(|source| TableError::Cell { path, source })
+}
+
+/// As [`read_rows`], but none where there is no such file: traces of earlier versions lack the table.
+pub(crate) fn read_rows_if_there<R: Row>(folder: &Path) -> Result<Vec<R>, TableError> {
+    let there = folder.join(format!("{}.parquet", R::NAME)).symlink_metadata().is_ok();
+    if there { read_rows(folder) } else { Ok(Vec::new()) }
+}
+
+/// What the texts of a column take one behind the other; 0 if it has none.
+fn text_bytes(frame: &DataFrame, name: &str) -> u64 {
+    let texts = frame.column(name).ok().and_then(|series| series.str().ok());
+    texts.map_or(0, |texts| texts.iter().flatten().map(|text| text.len() as u64).fold(0, u64::saturating_add))
+}
+
+fn from_polars(path: &Path, frame: &DataFrame, name: &'static str, empty: &Column) -> Result<Column, TableError> {
+    let series = frame.column(name).map_err(|_| TableError::MissingColumn {
+        path: path.into(),
+        column: name,
+        found: frame.get_column_names().iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "),
+    })?;
+    let wrong = |expected: &'static str| {
+        let found = series.dtype().to_string();
+        move |_| TableError::Type { path: path.into(), column: name, found: found.clone(), expected }
+    };
+    Ok(match empty {
+        Column::Bool(_) => Column::Bool(series.bool().map_err(wrong("bool"))?.iter().collect()),
+        Column::U32(_) => Column::U32(series.u32().map_err(wrong("u32"))?.iter().collect()),
+        // Traces of before had them unsigned.
+        Column::U64(_) if *series.dtype() == DataType::UInt64 => {
+            Column::U64(series.u64().map_err(wrong("u64"))?.iter().collect())
+        }
+        Column::U64(_) => {
+            Column::U64(series.i64().map_err(wrong("i64"))?.iter().map(|cell| cell.map(i64::cast_unsigned)).collect())
+        }
+        Column::I64(_) => Column::I64(series.i64().map_err(wrong("i64"))?.iter().collect()),
+        Column::F64(_) => Column::F64(series.f64().map_err(wrong("f64"))?.iter().collect()),
+        Column::Text(_) => match series.dtype() {
+            DataType::String => Column::Text(series.str().map_err(wrong("text"))?.iter().collect()),
+            other => {
+                return Err(TableError::Type {
+                    path: path.into(),
+                    column: name,
+                    found: other.to_string(),
+                    expected: "text",
+                });
+            }
+        },
+    })
+}
