@@ -84,7 +84,7 @@ fn main() -> Result<()> {
     let cpu_s = cpu_s()?;
     let object = json!({
         "packet_hops": model.meter.packet_hops,
-        "packet_latency_mean_ps": model.meter.packet.mean(),
+        "packet_latency_mean_ps": model.meter.packet().mean(),
         "lost": model.meter.lost,
         "cpu_s": cpu_s,
     });

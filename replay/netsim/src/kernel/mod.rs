@@ -5,9 +5,11 @@
 //! hash or on the number of threads. Among places that meet at one instant the order is drawn anew for each instant
 //! (see [`random`]), so that ties do not always favour the lowest port.
 
+mod cycle_queue;
 pub mod queue;
 pub mod random;
 mod wheel;
 
+pub(crate) use cycle_queue::CycleQueue;
 pub use queue::{EventQueue, Key, Phase, Place, tie};
 pub(crate) use wheel::{Timed, TimingWheel};

@@ -231,9 +231,9 @@ impl RunFigures {
             } else {
                 judge(meter.batches(raw.end.0), raw.end.0)
             },
-            packet: meter.packet.clone(),
-            network: meter.network.clone(),
-            message: meter.message.clone(),
+            packet: meter.packet(),
+            network: meter.network(),
+            message: meter.message(),
             hops: meter.hops.clone(),
             source_queue: measured.map(|ps| wide(meter.waiting) / ps / f64::from(plan.hosts)),
             in_network: measured.map(|ps| wide(meter.travelling) / ps),

@@ -147,12 +147,13 @@ pub struct Meter {
     /// Every packet that was delivered, if it is wanted.
     records: Option<Vec<PacketRecord>>,
     extras: Option<Box<Extras>>,
-    /// From hand-over to arrival, of the packets that count.
-    pub packet: Histogram,
-    /// From leaving the source host to arrival, of the packets that count.
-    pub network: Histogram,
-    /// From hand-over to the last packet's arrival, of the messages that count.
-    pub message: Histogram,
+    /// From hand-over to arrival, and from leaving the source host to arrival, of the packets that count; of those that are counted by levels
+    /// only there.
+    packet: Histogram,
+    network: Histogram,
+    /// From hand-over to the last packet's arrival, of the messages that count; not kept while none has had more than one packet, which is
+    /// `packet` then.
+    message: Option<Histogram>,
     /// Switches on the way, of the packets that count.
     pub hops: Histogram,
     /// From the hand-over of a question to the arrival of its answer, of those that count.
@@ -198,7 +199,7 @@ impl Meter {
             last_end: SimTime::ZERO,
             packet: Histogram::default(),
             network: Histogram::default(),
-            message: Histogram::default(),
+            message: None,
             hops: Histogram::default(),
             round_trip: Histogram::default(),
             counted: 0,
@@ -380,6 +381,9 @@ impl Meter {
 
     /// A message of several packets is under way.
     pub fn opened(&mut self, token: Token, packets: u64) {
+        if self.message.is_none() {
+            self.message = Some(self.packet());
+        }
         self.open.insert(token.0, Open { packets, lost: false });
     }
 
@@ -420,6 +424,11 @@ impl Meter {
 
     /// Adds what another meter of the same plan has seen.
     pub fn merge(&mut self, other: Self) {
+        if self.message.is_some() || other.message.is_some() {
+            let mut both = self.message();
+            both.add(&other.message());
+            self.message = Some(both);
+        }
         for (mine, theirs) in self.batches.iter_mut().zip(other.batches) {
             mine.add(&theirs);
         }
@@ -434,7 +443,6 @@ impl Meter {
         for (mine, theirs) in [
             (&mut self.packet, other.packet),
             (&mut self.network, other.network),
-            (&mut self.message, other.message),
             (&mut self.hops, other.hops),
             (&mut self.round_trip, other.round_trip),
         ] {
@@ -507,11 +515,33 @@ impl Meter {
         self.records.take().unwrap_or_default()
     }
 
-    /// Counts a packet that was delivered and takes `wire` bytes on a link, by its service level.
+    /// From hand-over to arrival, of the packets that count.
+    #[must_use]
+    pub fn packet(&self) -> Histogram {
+        let mut all = self.packet.clone();
+        self.levels().iter().for_each(|level| all.add(&level.packet));
+        all
+    }
+
+    /// From leaving the source host to arrival, of the packets that count.
+    #[must_use]
+    pub fn network(&self) -> Histogram {
+        let mut all = self.network.clone();
+        self.levels().iter().for_each(|level| all.add(&level.network));
+        all
+    }
+
+    /// From hand-over to the last packet's arrival, of the messages that count.
+    #[must_use]
+    pub fn message(&self) -> Histogram {
+        self.message.clone().unwrap_or_else(|| self.packet())
+    }
+
+    /// Counts a packet that was delivered and takes `wire` bytes on a link, by its service level. Returns whether levels are counted.
     #[inline]
-    fn count_level(&mut self, packet: &PacketRecord, wire: u64, latency: &Sample, network: &Sample) {
+    fn count_level(&mut self, packet: &PacketRecord, wire: u64, latency: &Sample, network: &Sample) -> bool {
         let (arrived, counts) = (self.counts(packet.arrived), self.counts(packet.handed_over));
-        let Some(level) = self.level_of(packet.token) else { return };
+        let Some(level) = self.level_of(packet.token) else { return false };
         if arrived {
             level.accepted_bytes += wire;
         }
@@ -519,6 +549,7 @@ impl Meter {
             level.packet.take(latency);
             level.network.take(network);
         }
+        true
     }
 
     /// How much of the time from `from` to `until` lies within the measurement.
@@ -580,7 +611,7 @@ impl Observer for Meter {
         }
         let latency = packet.arrived.since_ps(packet.handed_over);
         let [of_packet, of_network] = [latency, packet.arrived.since_ps(packet.left)].map(Sample::new);
-        self.count_level(packet, wire, &of_packet, &of_network);
+        let has_level = self.count_level(packet, wire, &of_packet, &of_network);
         self.waiting += self.within(packet.handed_over, packet.left);
         self.travelling += self.within(packet.left, packet.arrived);
         let complete = self.completes(packet.token, false);
@@ -589,11 +620,13 @@ impl Observer for Meter {
             batch.delivered_at += u128::from(packet.handed_over.0);
             batch.latency += u128::from(latency);
             self.ended += 1;
-            self.packet.take(&of_packet);
-            self.network.take(&of_network);
+            if !has_level {
+                self.packet.take(&of_packet);
+                self.network.take(&of_network);
+            }
             self.hops.record(u64::from(packet.switches));
-            if complete {
-                self.message.take(&of_packet);
+            if let Some(message) = self.message.as_mut().filter(|_| complete) {
+                message.take(&of_packet);
             }
         }
     }

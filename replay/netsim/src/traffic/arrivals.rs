@@ -5,13 +5,14 @@ use super::plan::Plan;
 use super::{Drawn, draw, unit};
 
 /// When the messages of hosts are handed over.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Gaps {
     arrivals: Arrivals,
     seed: u64,
     gap_ps: f64,
     /// Bernoulli: ln(1 - probability in a flit time); -infinity where every flit time has a message.
     ln_none: f64,
+    geometric: Option<Geometric>,
 }
 
 /// When the next message is handed over: in picoseconds, or by the number of its flit time.
@@ -22,7 +23,10 @@ impl Gaps {
     #[must_use]
     pub fn new(plan: &Plan, seed: u64) -> Self {
         let probability = (plan.link.flit_ps() / plan.gap_ps).min(1.0);
-        Self { arrivals: plan.arrivals, seed, gap_ps: plan.gap_ps, ln_none: (-probability).ln_1p() }
+        let ln_none = (-probability).ln_1p();
+        let is_geometric = plan.arrivals == Arrivals::Bernoulli && ln_none < 0.0 && ln_none.is_finite();
+        let geometric = is_geometric.then(|| Geometric::new(ln_none));
+        Self { arrivals: plan.arrivals, seed, gap_ps: plan.gap_ps, ln_none, geometric }
     }
 
     /// The moment of message `count` of `host`; `before` is that of the message before, 0 at the start.
@@ -53,8 +57,59 @@ impl Gaps {
         if self.ln_none == f64::NEG_INFINITY {
             return 0;
         }
-        let gap = (-unit(draw(self.seed, Drawn::Gap, host, count))).ln_1p() / self.ln_none;
-        floored(gap)
+        let bits = draw(self.seed, Drawn::Gap, host, count);
+        let known = self.geometric.as_ref().and_then(|geometric| geometric.look_up(bits >> SPARE_BITS));
+        known.unwrap_or_else(|| failures_of(unit(bits), self.ln_none))
+    }
+}
+
+/// The failures before a success that a number in [0, 1) stands for, where each is ln(1 - probability) likely.
+fn failures_of(drawn: f64, ln_none: f64) -> u64 {
+    floored((-drawn).ln_1p() / ln_none)
+}
+
+/// Bits of a drawn number of which [`unit`] makes nothing.
+const SPARE_BITS: u32 = 11;
+
+/// The first numbers of failures by what is drawn for them, in place of a logarithm. Where rounding could decide there is none.
+#[derive(Clone, Debug, PartialEq)]
+struct Geometric {
+    /// From which number of 53 bits on there are 0, 1, ... failures.
+    begins: Vec<u64>,
+    /// By the upper bits of such a number: the fewest failures that it may stand for.
+    fewest: Vec<u8>,
+}
+
+impl Geometric {
+    /// Numbers of failures that are kept, and the bits by which they are found.
+    const KEPT: usize = 128;
+    const FOUND_BITS: u32 = 8;
+    /// Around the begin of a number so many are left to the logarithm. Rounding is off by less than 8.
+    const UNSURE: u64 = 64;
+    /// So many steps are made from the fewest on.
+    const STEPS: usize = 4;
+
+    fn new(ln_none: f64) -> Self {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 2^53")]
+        let begin = |failures: u32| (-(f64::from(failures) * ln_none).exp_m1() * (1u64 << 53) as f64) as u64;
+        let begins: Vec<u64> = (0..).take(Self::KEPT).map(begin).collect();
+        let fewest = (0..1u64 << Self::FOUND_BITS).map(|upper| {
+            let first = upper << (53 - Self::FOUND_BITS);
+            let behind = begins.partition_point(|begin| *begin <= first);
+            u8::try_from(behind.saturating_sub(1)).unwrap_or(u8::MAX)
+        });
+        Self { fewest: fewest.collect(), begins }
+    }
+
+    /// The failures for which a number of 53 bits stands, if that is known.
+    #[inline]
+    fn look_up(&self, number: u64) -> Option<u64> {
+        let fewest = usize::from(self.fewest[(number >> (53 - Self::FOUND_BITS)) as usize]);
+        let begins = self.begins.get(fewest..fewest + Self::STEPS)?;
+        let steps = begins.iter().skip(1).take_while(|begin| **begin <= number).count();
+        let (begin, end) = (begins[steps], *begins.get(steps + 1)?);
+        let is_sure = number - begin >= Self::UNSURE && end - number > Self::UNSURE;
+        (is_sure || (fewest + steps == 0 && end - number > Self::UNSURE)).then_some((fewest + steps) as u64)
     }
 }
 
@@ -73,4 +128,38 @@ fn rounded(value: f64) -> u64 {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 on; casts saturate")]
 fn floored(value: f64) -> u64 {
     value as u64
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Anywhere, and where another number of failures begins.
+        #[test]
+        fn failures_that_are_looked_up_are_those_of_the_logarithm(
+            probability in prop_oneof![1e-6f64..1.0, Just(0.5), Just(0.0625), Just(1.0 - 1e-9)],
+            number in 0u64..1 << 53,
+            failures in 0usize..Geometric::KEPT,
+            beside in -200i64..200,
+        ) {
+            let ln_none = (-probability).ln_1p();
+            let geometric = Geometric::new(ln_none);
+            let at_begin = geometric.begins[failures].saturating_add_signed(beside).min((1 << 53) - 1);
+            for number in [number, at_begin] {
+                let expected = failures_of(unit(number << SPARE_BITS), ln_none);
+                prop_assert!(geometric.look_up(number).is_none_or(|found| found == expected), "{number}: {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn few_failures_are_looked_up() {
+        let geometric = Geometric::new((-0.5f64).ln_1p());
+        assert_eq!([1 << 51, 5 << 50, 27 << 48].map(|number| geometric.look_up(number)), [Some(0), Some(1), Some(2)]);
+        assert_eq!(geometric.look_up(1 << 52), None);
+    }
 }

@@ -37,6 +37,14 @@ pub struct Drawing {
     pub(super) destinations: Destinations,
 }
 
+impl Source {
+    /// When it hands over its next message: with `bernoulli` the number of its cycle.
+    #[inline]
+    pub(super) const fn moment(&self) -> u64 {
+        self.moment
+    }
+}
+
 impl Plan {
     /// Whether hosts may hand over less than they draw.
     pub(super) const fn waits(&self) -> bool {
@@ -56,6 +64,11 @@ impl Drawing {
             seed,
             destinations,
         }
+    }
+
+    /// A cycle in picoseconds, if each message comes when one begins, and a cycle is a whole number of them.
+    pub(super) fn whole_cycle_ps(&self) -> Option<u64> {
+        self.whole_cycle_ps.filter(|cycle_ps| *cycle_ps > 0 && self.plan.arrivals == Arrivals::Bernoulli)
     }
 
     /// The same messages, measured by `plan`.

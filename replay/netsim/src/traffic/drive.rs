@@ -157,6 +157,8 @@ struct Traffic<'a, 's, P, const REACTS: bool> {
     slice_ps: u64,
     now: SimTime,
     began: bool,
+    /// The first look later than `now`: reckoning it takes long.
+    next_look: SimTime,
     looked: SimTime,
     reported_at: Instant,
     /// Bytes of each lane when the measurement began, and when it ended.
@@ -232,6 +234,7 @@ impl<P: FnMut(Progress), const REACTS: bool> Traffic<'_, '_, P, REACTS> {
         (self.settling, self.settled) = (None, Some(settled));
         self.from = now;
         self.until = self.plan.begin_measurement(meter, now);
+        self.next_look = SimTime::ZERO;
         self.end = SimTime(self.until.0.saturating_add(self.plan.steps.drain_ps));
     }
 
@@ -266,8 +269,11 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress), const R: bool> Workload<F> for 
             return Some(SimTime::ZERO);
         }
         // The next look; from one look the first behind the next event, for until then nothing changes.
-        let event = if self.is_look(self.now) { fabric.next_event().unwrap_or(SimTime::MAX) } else { self.now };
-        let look = self.look_after(self.now.max(event)).min(self.end);
+        let look = match self.is_look(self.now) {
+            true => self.look_after(self.now.max(fabric.next_event().unwrap_or(SimTime::MAX))),
+            false => self.next_look,
+        };
+        let look = look.min(self.end);
         let next_limit = self.limit.as_ref().map_or(self.now, |limit| limit.next);
         let settling = self.settling.as_ref().map_or(self.now, Settling::next);
         let edges = [self.from, self.until, next_limit, settling].into_iter().filter(|edge| *edge > self.now);
@@ -278,6 +284,9 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress), const R: bool> Workload<F> for 
     fn tick(&mut self, now: SimTime, fabric: &mut F) {
         (self.now, self.began) = (now, true);
         self.settle(now, fabric.observer());
+        if now >= self.next_look {
+            self.next_look = self.look_after(now);
+        }
         if now >= self.from && self.before.is_none() {
             self.before = Some(Lanes::of(fabric, now));
         }
@@ -368,6 +377,7 @@ fn drive_with<'a, F: PacketFabric<Meter>, const REACTS: bool>(
         slice_ps: plan.look_ps(),
         now: SimTime::ZERO,
         began: false,
+        next_look: SimTime::ZERO,
         looked: SimTime::ZERO,
         reported_at: Instant::now(),
         before: None,

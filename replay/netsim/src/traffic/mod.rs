@@ -13,6 +13,7 @@ mod drive;
 mod log_keys;
 mod logged;
 mod losing;
+mod moments;
 mod options;
 mod pattern;
 mod ping_pong;

@@ -6,6 +6,7 @@ use super::burst_sources::BurstSources;
 use super::bursts::Burst;
 use super::config::{Arrivals, Flows, React};
 use super::drawing::{Drawing, Source, message};
+use super::moments::Moments;
 use super::ping_pong_sources::PingPongSources;
 use super::table::TimedMessage;
 use super::{Drawn, draw, unit};
@@ -14,7 +15,7 @@ use crate::csr::Csr;
 use crate::fabric::packet::{LinkTime, Message};
 use crate::fabric::windows::HostMessages;
 use crate::kernel::random::below;
-use crate::kernel::{EventQueue, Phase, Place};
+use crate::kernel::{CycleQueue, EventQueue, Phase, Place};
 use crate::network::{HostIndex, Token};
 use crate::statistics::Meter;
 use crate::time::SimTime;
@@ -81,7 +82,7 @@ pub struct DrawnSources<'a> {
     refused: Vec<u64>,
     /// What each host owes and has handed over beside what it draws; empty if deliveries bring about nothing.
     reactions: Vec<Reactions>,
-    queue: EventQueue<u32>,
+    moments: Moments,
     /// Hosts that owe messages, each at the flit time of its next one.
     owing: EventQueue<u32>,
 }
@@ -112,19 +113,34 @@ impl<'a> Sources<'a> {
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
         let horizon = (drawing.plan.gap_ps * 4.0) as u64;
-        let mut sources = DrawnSources {
+        let mut sources = vec![Source::default(); hosts as usize];
+        let next = |(host, source): (u32, &mut Source)| {
+            let at = drawing.next_time(host, source)?;
+            Some((at, source.moment(), host))
+        };
+        let first = (0..).zip(&mut sources).filter_map(next);
+        let moments = match drawing.whole_cycle_ps() {
+            Some(cycle_ps) => {
+                let first = first.map(|(_, cycle, host)| (cycle, Place(host)));
+                Moments::Cycles(CycleQueue::new(cycle_ps, horizon / cycle_ps, first))
+            }
+            None => {
+                let mut moments = Moments::Events(Box::new(EventQueue::new(horizon.clamp(1 << 20, 1 << 50))));
+                first.for_each(|(at, cycle, host)| moments.schedule(at, cycle, host));
+                moments
+            }
+        };
+        Self::Drawn(Box::new(DrawnSources {
             drawing,
-            sources: vec![Source::default(); hosts as usize],
+            sources,
             refused: if drawing.plan.waits() { vec![0; hosts as usize] } else { Vec::new() },
             reactions: match drawing.plan.react {
                 Some(_) => vec![Reactions::default(); hosts as usize],
                 None => Vec::new(),
             },
-            queue: EventQueue::new(horizon.clamp(1 << 20, 1 << 50)),
+            moments,
             owing: EventQueue::new(1 << 20),
-        };
-        (0..hosts).for_each(|host| sources.schedule(host));
-        Self::Drawn(Box::new(sources))
+        }))
     }
 
     /// When the next message is handed over.
@@ -133,7 +149,7 @@ impl<'a> Sources<'a> {
         match self {
             Self::Bursts(sources) => sources.next_time(),
             Self::PingPong(sources) => sources.next_time(),
-            Self::Drawn(sources) => sources.queue.next_time().into_iter().chain(sources.owing.next_time()).min(),
+            Self::Drawn(sources) => sources.next_time(),
             Self::Table { messages, next, .. } => messages.get(*next).map(|message| message.at),
         }
     }
@@ -205,10 +221,17 @@ impl<'a> Sources<'a> {
 }
 
 impl DrawnSources<'_> {
-    /// Puts the next message of `host` into the queue.
+    #[inline]
+    fn next_time(&self) -> Option<SimTime> {
+        let drawn = self.moments.next_time();
+        if self.reactions.is_empty() { drawn } else { drawn.into_iter().chain(self.owing.next_time()).min() }
+    }
+
+    /// Has the next message of `host` come.
     fn schedule(&mut self, host: u32) {
-        if let Some(at) = self.drawing.next_time(host, &mut self.sources[host as usize]) {
-            self.queue.schedule(at, Phase::Arrive, Place(host), host);
+        let source = &mut self.sources[host as usize];
+        if let Some(at) = self.drawing.next_time(host, source) {
+            self.moments.schedule(at, source.moment(), host);
         }
     }
 
@@ -274,7 +297,7 @@ impl DrawnSources<'_> {
             return Some(fate);
         }
         loop {
-            let (_, host) = self.queue.pop_until(now)?;
+            let host = self.moments.pop_until(now)?;
             let count = self.number(host);
             self.sources[host as usize].count += 1;
             self.schedule(host);
