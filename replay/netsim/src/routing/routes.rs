@@ -213,6 +213,12 @@ impl Routes {
         Candidates { links, class: 0, classes: self.spread.unwrap_or(1), enters_ring: false }
     }
 
+    /// Whether where packets go on, as [`Routes::next`] says, depends on the switch and the destination alone.
+    #[must_use]
+    pub(crate) const fn ignores_inputs(&self) -> bool {
+        matches!(self.next_hops, NextHops::Tree(_) | NextHops::Table(_))
+    }
+
     /// Whether a packet takes one lane that depends on more than place and destination: [`Routes::lane`].
     #[must_use]
     pub fn looks_at_packets(&self) -> bool {

@@ -13,6 +13,11 @@ impl<T> Calendar<T> {
         Self { slots: (0..slots).map(|_| Vec::new()).collect(), waiting: 0 }
     }
 
+    /// How many cycles later things may arrive, at least.
+    pub fn ahead(&self) -> usize {
+        self.slots.len() - 1
+    }
+
     #[inline]
     fn slot(&self, cycle: u64) -> usize {
         // There are less than 2^32 slots.

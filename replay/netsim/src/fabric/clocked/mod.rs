@@ -7,6 +7,7 @@ pub(in crate::fabric) mod network;
 pub(in crate::fabric) mod packet;
 pub(in crate::fabric) mod ports;
 pub(in crate::fabric) mod separable;
+pub(in crate::fabric) mod ways;
 
 use super::FabricError;
 use super::cycle::Cycle;

@@ -1,6 +1,5 @@
 //! Clocked switches as a packet fabric: what is the same for each kind of them.
 
-use crate::count::count;
 use crate::fabric::cycle::Cycle;
 use crate::fabric::figures::LinkMeter;
 use crate::fabric::hop_log::HopLog;
@@ -63,6 +62,11 @@ pub(in crate::fabric) trait ClockedNetwork {
     /// As [`PacketFabric::lane_bytes`].
     fn bytes_of_lanes(&self) -> Vec<u64>;
 
+    /// Adds to the `meter` of `link` what has crossed that and is not counted there yet.
+    fn add_unmetered(&self, link: LinkId, meter: &mut LinkMeter) {
+        let _ = (link, meter);
+    }
+
     /// As [`PacketFabric::lose_blocked_heads`].
     fn lose_heads(&mut self) -> bool {
         false
@@ -117,8 +121,12 @@ impl<N: ClockedNetwork> Simulation for N {
 
     fn figures(&self) -> NetworkFigures {
         let Parts { topology, meters, interval, delivered, events, .. } = self.parts();
-        let links = topology.links().iter().zip(meters).enumerate();
-        let links = links.map(|(id, (link, meter))| meter.figures(&topology.link_name(LinkId(count(id))), link.rate));
+        let links = topology.links().iter().zip(meters.iter_enumerated());
+        let links = links.map(|(link, (id, meter))| {
+            let mut meter = meter.clone();
+            self.add_unmetered(id, &mut meter);
+            meter.figures(&topology.link_name(id), link.rate)
+        });
         NetworkFigures {
             events,
             interval_ps: interval.ps(),

@@ -1,9 +1,9 @@
 //! Packets that clocked switches pass on.
 
-use crate::fabric::cycle::Cycle;
 use crate::fabric::ids::{MessageId, PacketId};
 use crate::fabric::messages::{Cut, NUMBER, Open, key};
-use crate::fabric::packet::{LinkTime, PacketRecord};
+use crate::fabric::packet::PacketRecord;
+use crate::time::SimTime;
 use crate::topology::NodeId;
 
 /// A packet on its way.
@@ -38,12 +38,13 @@ impl Packet {
         }
     }
 
-    /// What is told of it when its last flit has arrived at the begin of the cycle `now`.
-    pub fn record(&self, message: &Open, now: u64, clock: &LinkTime) -> PacketRecord {
+    /// What is told of it, of which the first flit `left` its host, and the last has `arrived`.
+    #[inline]
+    pub fn record(&self, message: &Open, left: SimTime, arrived: SimTime) -> PacketRecord {
         PacketRecord {
             handed_over: message.handed_over,
-            left: Cycle(self.left).begins(clock),
-            arrived: Cycle(now).begins(clock),
+            left,
+            arrived,
             source: message.source,
             destination: message.destination,
             number: self.key & NUMBER,

@@ -1,11 +1,11 @@
 //! A network in cycles: its packets. What it knows of lanes, queues and links is [`Clocked`].
 
 use super::Credit;
-use super::clocked::{Clocked, Head, Sizes};
+use super::clocked::{Clocked, Place, Sizes};
 use super::input_arbiter::InputArbiter as _;
 use super::most_room::most_room;
+use super::packet::Packet;
 use super::strategies::Strategies;
-use crate::fabric::ids::PacketId;
 use crate::fabric::packet::Observer;
 use crate::kernel::random::draw;
 use crate::network::Delivery;
@@ -34,7 +34,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                 classes: self.stride,
             };
             let timing = |link: LinkId| self.lanes.timing(link);
-            self.clocked = Clocked::new(&self.topology, timing, self.number, &sizes).map(Box::new);
+            self.clocked = Clocked::new((&self.topology, &self.routes), timing, self.number, &sizes).map(Box::new);
         }
         if self.clocked.is_some() {
             (self.lanes.ends, self.lanes.overflows) = (TiVec::new(), TiVec::new());
@@ -76,8 +76,13 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     pub(super) fn decide_cycle(&mut self, at: SimTime) {
         let Some(mut clocked) = self.clocked.take() else { return };
         let now = Now { cycle: clocked.cycle(at), at };
+        if at >= clocked.interval_end() {
+            let interval_ps = self.interval.ps();
+            let meters = &mut self.meters;
+            clocked.turn_interval(at, interval_ps, |link, traffic| traffic.put_into(&mut meters[link], self.interval));
+        }
         let mut sending = std::mem::take(&mut clocked.sending);
-        sending.retain(|link| self.host_sends(&mut clocked, *link, now));
+        sending.retain(|output| self.host_sends(&mut clocked, *output, now));
         clocked.sending = sending;
         let mut working = std::mem::take(&mut clocked.working);
         working.retain(|switch| self.switch_works(&mut clocked, *switch, now));
@@ -86,63 +91,86 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         self.clocked = Some(clocked);
     }
 
-    /// The host of `link` sends a packet, if it finds its credits. Returns whether it may have one to send in the next cycle.
-    fn host_sends(&mut self, clocked: &mut Clocked, link: LinkId, now: Now) -> bool {
-        let host = clocked.ports[link].from;
-        let Some(vl) = clocked.host_turn(link, now.cycle, |vl| self.host_need(host, vl)) else { return false };
+    /// The host of `output` sends a packet, if it finds its credits. Returns whether it may have one to send in the next cycle.
+    fn host_sends(&mut self, clocked: &mut Clocked, output: u32, now: Now) -> bool {
+        let host = clocked.outputs[output as usize].from;
+        let Some(vl) = clocked.host_turn(output, now.cycle, |vl| self.host_need(host, vl)) else { return false };
         let queue = self.number.queue(NodeId(host), vl);
         let Some((id, flits, credits)) = self.cut_packet(queue, vl, now.at) else { return false };
         if self.messages.is_empty(queue) {
-            clocked.host_asks_no_more(link, vl);
+            clocked.host_asks_no_more(output, vl);
         }
-        self.crosses(clocked, (link, vl), (id, flits, credits), now);
-        clocked.host_stays(link, now.cycle, flits)
+        let lane = clocked.lane(output, vl);
+        clocked.crosses(&mut self.packets, (output, vl, lane), (id, flits, credits), now.cycle);
+        clocked.host_stays(output, now.cycle, flits)
     }
 
-    /// The heads of `switch` choose, and its links start packets. Returns whether it may have more to start in the next cycle.
+    /// The heads of `switch` choose, and its outputs start packets. Returns whether it may have more to start in the next cycle.
     #[inline(always)]
     fn switch_works(&mut self, clocked: &mut Clocked, switch: u32, now: Now) -> bool {
-        let heads = clocked.take_heads(switch);
+        let (place, heads, mut ready) = clocked.begin_switch(switch);
         if heads != 0 {
-            self.heads_choose(clocked, (switch, heads), now);
+            ready |= self.heads_choose(clocked, &place, heads, now);
         }
-        let mut ready = clocked.ready(switch);
-        while ready != 0 {
-            let bit = ready.trailing_zeros();
-            ready &= ready - 1;
-            self.link_starts(clocked, (switch, bit), now);
-        }
-        clocked.stays(switch)
-    }
-
-    /// The heads of a switch, a bit each, choose: where they look at room, one after the other from a drawn queue on.
-    #[inline(always)]
-    fn heads_choose(&self, clocked: &mut Clocked, (switch, heads): (u32, u128), now: Now) {
-        let node = NodeId(self.topology.hosts() + switch);
-        let mut later = heads;
-        if self.adaptive && heads & (heads - 1) != 0 {
-            let (start, _) = self.turn_of_choice(node, now.at);
-            later &= u128::MAX << self.number.bit(start / self.vls, start % self.vls) << 1;
-        }
-        for mut queues in [later, heads & !later] {
-            while queues != 0 {
-                let bit = queues.trailing_zeros();
-                queues &= queues - 1;
-                self.head_chooses(clocked, Head { switch, bit }, node, now);
+        let mut left = ready;
+        while left != 0 {
+            let bit = left.trailing_zeros();
+            if !clocked.output_starts(&mut self.packets, &place, bit, now.cycle) {
+                ready &= !(1 << bit);
             }
+            left &= left.wrapping_sub(1);
         }
+        clocked.end_switch(switch, ready)
     }
 
+    /// The heads of a switch, a bit each, choose: where they look at room, one after the other from a drawn queue on. Returns the outputs that
+    /// they ask for and that are free, a bit each.
     #[inline(always)]
-    fn head_chooses(&self, clocked: &mut Clocked, head: Head, at: NodeId, now: Now) {
-        let queue = clocked.queue(head.switch, head.bit);
-        let packet = self.packets.get(clocked.ends[queue].queue.first);
-        let next = self.routes.next(at, self.number.link(queue), packet.destination);
+    fn heads_choose(&self, clocked: &mut Clocked, place: &Place, heads: u128, now: Now) -> u64 {
+        let at = NodeId(self.topology.hosts() + place.switch);
+        let (mut begin, mut ready) = (0, 0);
+        if self.adaptive && heads & heads.wrapping_sub(1) != 0 {
+            let (start, _) = self.turn_of_choice(at, now.at);
+            let is_bit = self.vls.is_power_of_two();
+            begin = 1 + if is_bit { start } else { self.number.bit(start / self.vls, start % self.vls) };
+        }
+        // Turned so that the first head is the lowest bit.
+        let mut turned = heads.rotate_right(begin);
+        while turned != 0 {
+            let bit = turned.trailing_zeros().wrapping_add(begin) % u128::BITS;
+            turned &= turned.wrapping_sub(1);
+            ready |= self.head_chooses(clocked, place, at, bit, now);
+        }
+        ready
+    }
+
+    /// The head of a switch's queue with the bit `bit` chooses. Returns the output's bit, if that is free.
+    #[inline(always)]
+    fn head_chooses(&self, clocked: &mut Clocked, place: &Place, at: NodeId, bit: u32, now: Now) -> u64 {
+        let packet = self.packets.get(clocked.packet(place.queue(bit)));
+        let vl = u32::from(packet.base);
+        let asked = match clocked.ways.run(place.switch, packet.destination) {
+            Some(run) if run.count == 1 => Some(((u32::from(run.first), vl), packet.credits.into())),
+            Some(run) if self.adaptive => {
+                let drawn = || draw(self.seed, u64::from(at.0), packet.key);
+                let behind = clocked.most_room(place, (run.first, run.count), vl, now.cycle, drawn);
+                Some(((u32::from(run.first).wrapping_add(behind), vl), packet.credits.into()))
+            }
+            _ => self.way(clocked, at, place.queue(bit), packet, now),
+        };
+        let Some(((output, vl), need)) = asked else { return 0 };
+        let is_free = clocked.ask(place, bit, (output, vl), (packet.credits, need), now.cycle);
+        u64::from(is_free) << output
+    }
+
+    /// The output, by its bit, and the VL that the head of `queue` chooses, and the credits that it needs there, where that is reckoned.
+    fn way(&self, clocked: &Clocked, at: NodeId, queue: u32, packet: &Packet, now: Now) -> Option<((u32, u32), u32)> {
+        let next = self.routes.next(at, clocked.link_of(queue), packet.destination);
         let vl = u32::from(packet.base) + u32::from(next.class);
         let position = match next.links {
             [_] => 0,
             links if self.adaptive => {
-                let room = |link: LinkId| clocked.unclaimed(link, vl, now.cycle);
+                let room = |link: LinkId| clocked.unclaimed(clocked.output_of(link), vl, now.cycle);
                 most_room(links, room, || draw(self.seed, u64::from(at.0), packet.key))
             }
             links => {
@@ -154,48 +182,10 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                 }
             }
         };
-        if let Some(link) = next.links.get(position) {
-            let largest = u32::from(self.sizes.largest.1);
-            let need = if next.enters_ring { 2 * largest } else { packet.credits.into() };
-            clocked.ask((head, queue), (*link, vl), (packet.credits, need), now.cycle);
-        }
-    }
-
-    /// The link of a switch with a bit starts one of the packets that ask for it, if one finds its credits.
-    #[inline(always)]
-    fn link_starts(&mut self, clocked: &mut Clocked, (switch, bit): (u32, u32), now: Now) {
-        let link = clocked.output(switch, bit);
-        let Some(taken) = clocked.turn(switch, link, now.cycle) else { return };
-        let id = clocked.ends[taken.queue].queue.first;
-        let packet = self.packets.get_mut(id);
-        packet.switches += 1;
-        let (flits, credits) = (packet.flits, packet.credits);
-        let next = std::mem::replace(&mut packet.next, PacketId::NONE);
-        let comes = if next == PacketId::NONE { 0 } else { self.packets.get(next).first.0 };
-        clocked.leaves(switch, link, taken, (flits, credits), now.cycle);
-        clocked.gives(taken.queue, (flits, credits), (next, comes), now.cycle);
-        self.crosses(clocked, (link, taken.vl), (id, flits, credits), now);
-    }
-
-    /// A packet of so many flits and credits starts on a VL of a link.
-    #[inline(always)]
-    fn crosses(
-        &mut self,
-        clocked: &mut Clocked,
-        (link, vl): (LinkId, u32),
-        (id, flits, credits): (PacketId, u16, u16),
-        now: Now,
-    ) {
-        let lane = self.number.lane(link, vl);
-        let packet = self.packets.get_mut(id);
-        self.traffic[link].crossed(now.at, packet.bytes, self.interval, &mut self.meters, link);
-        if clocked.ports[link].to_host {
-            return clocked.starts_to_host(lane, id, (flits, credits), now.cycle);
-        }
-        let (comes, before) = clocked.starts_to_switch(lane, id, (flits, credits), now.cycle);
-        packet.first = SimTime(comes);
-        if let Some(before) = before {
-            self.packets.get_mut(before).next = id;
-        }
+        let link = next.links.get(position)?;
+        let largest = u32::from(self.sizes.largest.1);
+        let need = if next.enters_ring { 2 * largest } else { packet.credits.into() };
+        let output = clocked.outputs[clocked.output_of(*link) as usize].bit;
+        Some(((output.into(), vl), need))
     }
 }

@@ -73,7 +73,7 @@ impl Numbering {
     /// The place of the link and the VL whose bit that is.
     #[inline]
     pub const fn of_bit(self, bit: u32) -> (u32, u32) {
-        (bit >> self.shift, bit & ((1 << self.shift) - 1))
+        (self.port(bit), self.vl_of(bit))
     }
 
     /// The link of `lane`.
@@ -86,6 +86,22 @@ impl Numbering {
     #[inline]
     pub const fn vl(self, lane: LaneId) -> u32 {
         lane.0 & ((1 << self.shift) - 1)
+    }
+
+    /// The number of `vl` of a `port`, where ports are numbered otherwise than links; that port, and that VL.
+    #[inline]
+    pub const fn at_port(self, port: u32, vl: u32) -> u32 {
+        port.wrapping_shl(self.shift) | vl
+    }
+
+    #[inline]
+    pub const fn port(self, number: u32) -> u32 {
+        number.wrapping_shr(self.shift)
+    }
+
+    #[inline]
+    pub const fn vl_of(self, number: u32) -> u32 {
+        number & 1u32.wrapping_shl(self.shift).wrapping_sub(1)
     }
 }
 

@@ -39,6 +39,7 @@ mod returns;
 mod sending;
 mod strategies;
 mod switches;
+mod traffic;
 mod undecided;
 pub mod windows;
 
@@ -82,6 +83,7 @@ use packet::Packet;
 use pending::PendingEvents;
 use std::sync::Arc;
 use switches::Switches;
+use traffic::Traffic;
 use typed_index_collections::TiVec;
 use undecided::Undecided;
 
@@ -138,43 +140,6 @@ struct OutputLink {
     parallel: bool,
     /// The part of the network where it ends, if that is another one than where it begins; else [`HERE`].
     to_part: u16,
-}
-
-/// What crossed a link in the present interval: the part of its meter that is needed all the time.
-#[derive(Clone, Copy, Default)]
-struct Traffic {
-    /// When the interval ends.
-    end: SimTime,
-    bytes: u64,
-    packets: u64,
-}
-
-impl Traffic {
-    /// A packet of `bytes` starts at `now` on `link`.
-    #[inline]
-    fn crossed(
-        &mut self,
-        now: SimTime,
-        bytes: u32,
-        interval: DurationPs,
-        meters: &mut TiVec<LinkId, LinkMeter>,
-        link: LinkId,
-    ) {
-        if now >= self.end {
-            self.put_into(&mut meters[link], interval);
-            let end = (now.0 / interval.ps() + 1).saturating_mul(interval.ps());
-            *self = Self { end: SimTime(end), bytes: 0, packets: 0 };
-        }
-        self.bytes += u64::from(bytes);
-        self.packets += 1;
-    }
-
-    /// Adds what was counted to `meter`.
-    fn put_into(&self, meter: &mut LinkMeter, interval: DurationPs) {
-        if self.packets > 0 {
-            meter.all_crossed(SimTime(self.end.0 - 1), self.bytes, self.packets, interval.ps());
-        }
-    }
 }
 
 /// A network of InfiniBand.
@@ -552,11 +517,11 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
 
     /// The most credits that the packets of a VL held at the end of `link`: no more than there are, though a packet that leaves counts whole.
     fn most_held(&self, link: LinkId) -> u32 {
-        let of_lane = |lane: LaneId| match &self.clocked {
-            Some(clocked) => clocked.ends[lane].queue.held_most,
-            None => self.lanes.ends[lane].buffer.held_most,
+        let of_vl = |vl: u32| match &self.clocked {
+            Some(clocked) => clocked.held_most(link, vl),
+            None => self.lanes.ends[self.number.lane(link, vl)].buffer.held_most,
         };
-        let held = self.number.all(link, self.vls).map(of_lane).max().unwrap_or(0);
+        let held = (0..self.vls).map(of_vl).max().unwrap_or(0);
         let is_unlimited = self.links[link].parallel && self.links[link].to_host;
         if is_unlimited { held } else { held.min(self.room) }
     }
@@ -564,7 +529,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     /// The figures of `link`, whose number in the whole network is `global`; `most_held` is what the packets of a VL held at its end.
     fn link_figures(&self, link: LinkId, global: LinkId, most_held: u32) -> LinkFigures {
         let mut meter = self.meters[link].clone();
-        self.traffic[link].put_into(&mut meter, self.interval);
+        let traffic = self.clocked.as_ref().map_or(self.traffic[link], |clocked| clocked.traffic(link));
+        traffic.put_into(&mut meter, self.interval);
         let rate = self.topology.link(global).used_rate();
         let figures = meter.figures(&self.topology.link_name(global), rate);
         LinkFigures { queue_max_bytes: u64::from(most_held) * lanes::CREDIT, ..figures }

@@ -2,12 +2,24 @@
 
 use super::InputOutputQueued;
 use super::config::Requests;
-use super::one_flit::{InVc, OneFlit, Wish};
+use super::one_flit::{InVc, OneFlit, Out, Switch, Wish};
 use super::state::InputPort;
-use crate::fabric::ids::PacketId;
+use crate::fabric::clocked::packet::Packet;
+use crate::fabric::clocked::ways::Ways;
 use crate::fabric::packet::Observer;
 use crate::kernel::random::{below, draw};
+use crate::network::Delivery;
+use crate::time::SimTime;
 use crate::topology::{LinkId, NodeId};
+use strength_reduce::StrengthReducedU32;
+
+/// A switch in a cycle.
+struct Here {
+    number: u32,
+    node: NodeId,
+    /// What all its draws of this cycle come from.
+    drawn: u64,
+}
 
 impl<O: Observer> InputOutputQueued<O> {
     /// Runs by bits, where that is the same.
@@ -25,26 +37,51 @@ impl<O: Observer> InputOutputQueued<O> {
         let in_vc = |(number, input): (u32, &InputPort)| {
             let switch = input.at.0 - hosts;
             let first = ports.inputs_of(switch).0;
-            let (link, from_host, sender, told) = (input.link, input.from_host, input.sender_vc, input.told_after);
-            (0..vcs).map(move |vc| {
-                InVc::new(link, vc, from_host, (switch, (number - first) * vcs + vc), (sender + vc, told))
-            })
+            let (from_host, sender, told) = (input.from_host, input.sender_vc, input.told_after);
+            // Switches with more VCs than bits are refused.
+            let bit = move |vc: u32| u8::try_from((number - first) * vcs + vc).unwrap_or(u8::MAX);
+            (0..vcs).map(move |vc| InVc::new(from_host, (switch, bit(vc)), (sender + vc, told)))
         };
         let in_vcs = (0..).zip(&self.inputs).flat_map(in_vc).collect();
         let out = |link: &LinkId| {
             let ends = topology.link(*link);
             let from_host = topology.is_host(ends.from);
             let from = if from_host { ends.from.0 } else { ends.from.0 - hosts };
-            (*link, from, from_host, topology.is_host(ends.to))
+            let first_in_vc = (!topology.is_host(ends.to)).then(|| ports.input_of(*link) * vcs);
+            Out::new(*link, (from, from_host), first_in_vc, 1 + self.delays[*link])
         };
+        let outs = ports.outputs().iter().map(out).collect();
         let switches = (0..topology.switches()).map(|switch| (ports.inputs_of(switch), ports.outputs_of(switch)));
         let buffers = (self.config.buffer, self.config.output_buffer);
-        self.one_flit = OneFlit::new(vcs, buffers, in_vcs, ports.outputs().iter().map(out), switches).map(Box::new);
+        let has_one_class = self.vcs_of_class == vcs;
+        let ways = if has_one_class { Ways::new(&self.routes, topology) } else { Ways::default() };
+        let sizes = (vcs, self.calendar.ahead());
+        self.one_flit = OneFlit::new(sizes, buffers, ways, (in_vcs, outs), switches).map(Box::new);
+    }
+
+    /// What happens in the cycle `now` that begins.
+    pub(super) fn see_by_bits(&mut self, one: &mut OneFlit, now: u64, deliveries: &mut Vec<Delivery>) {
+        let arrivals = one.arrivals.take(now);
+        for (in_vc, packet) in &arrivals {
+            if let Some(before) = one.arrives(*in_vc, *packet) {
+                self.packets.get_mut(before).next = *packet;
+            }
+        }
+        one.arrivals.keep(now, arrivals);
+        let credits = one.credits.take(now);
+        credits.iter().for_each(|out_vc| one.credit_returns(*out_vc, *out_vc / self.by_vcs));
+        one.credits.keep(now, credits);
+        let delivered = one.delivered.take(now);
+        delivered.iter().for_each(|packet| self.deliver(*packet, deliveries));
+        one.delivered.keep(now, delivered);
     }
 
     /// Hosts and switches work in the cycle `now`.
     pub(super) fn work_by_bits(&mut self, now: u64) {
         let Some(mut one) = self.one_flit.take() else { return };
+        if self.begins >= one.interval_end {
+            self.turn_interval(&mut one);
+        }
         let mut sending = std::mem::take(&mut one.sending);
         sending.retain(|output| {
             let stays = self.host_sends(&mut one, *output, now);
@@ -57,123 +94,146 @@ impl<O: Observer> InputOutputQueued<O> {
         self.one_flit = Some(one);
     }
 
+    /// Outputs count in the interval of the present cycle; what they have counted goes to the meters of their links.
+    #[inline(never)]
+    fn turn_interval(&mut self, one: &mut OneFlit) {
+        let interval_ps = self.config.interval.ps();
+        for output in 0..one.outs.len() {
+            let out = one.outs[output];
+            one.add_unmetered(&out, &mut self.meters[out.link], interval_ps);
+            (one.outs[output].bytes, one.outs[output].packets) = (0, 0);
+        }
+        one.interval_end = SimTime((self.begins.0 / interval_ps + 1).saturating_mul(interval_ps));
+    }
+
     /// The next packet of a host leaves by the lowest VC with a credit. Returns whether there is another one, for the next cycle.
     fn host_sends(&mut self, one: &mut OneFlit, output: u32, now: u64) -> bool {
-        let (host, link) = (NodeId(one.outs[output as usize].from), one.outs[output as usize].link);
+        let host = NodeId(one.outs[output as usize].from);
         if self.messages.is_empty(host.0 as usize) {
             return false;
         }
         let Some(vc) = one.take_credit(output) else { return false };
         if let Some(packet) = self.next_packet(host, 1, now) {
-            self.begins_to_cross((link, vc), false, packet, 1, now);
+            self.moved += 1;
+            one.host_sends((output, vc), (packet, self.packets.get(packet).bytes), now);
         }
         !self.messages.is_empty(host.0 as usize)
     }
 
     /// Packets of a switch ask, are granted what they asked for, and leave. Returns whether there is something to do in the next cycle.
     #[inline(always)]
-    fn switch_works_by_bits(&mut self, one: &mut OneFlit, switch: u32, now: u64) -> bool {
-        let (asking, first_in_vc, first_out_vc) = one.asking(switch);
-        if asking != 0 {
-            let mut wishes = std::mem::take(&mut one.wishes);
-            self.all_ask(one, (switch, asking), (first_in_vc, first_out_vc), &mut wishes, now);
-            if wishes.len() > 1 {
-                wishes.sort_unstable_by_key(|wish| (wish.rank, wish.in_vc));
-            }
-            let mut granted = 0u128;
-            for wish in wishes.drain(..) {
-                let bit = 1 << (wish.output * self.vcs + wish.vc - first_out_vc);
-                if granted & bit == 0 {
-                    granted |= bit;
-                    self.grant_by_bits(one, &wish, now);
-                }
-            }
-            one.wishes = wishes;
+    fn switch_works_by_bits(&mut self, one: &mut OneFlit, number: u32, now: u64) -> bool {
+        let mut state = one.switches[number as usize];
+        if state.asking != 0 {
+            let node = NodeId(self.topology.hosts() + number);
+            let drawn = draw(self.config.seed, (1 << 61) + u64::from(number), now);
+            self.all_ask(one, &Here { number, node, drawn }, &mut state, now);
         }
-        let (mut ready, first_output) = one.waiting(switch);
+        let mut ready = state.ready;
         while ready != 0 {
-            let output = first_output + ready.trailing_zeros();
-            ready &= ready - 1;
-            self.link_by_bits(one, switch, output, now);
+            let sends = one.output_sends(&mut self.packets, &mut state, ready.trailing_zeros(), now);
+            self.moved += u64::from(sends);
+            ready &= ready.wrapping_sub(1);
         }
-        one.stays(switch)
+        one.done(number, state)
     }
 
-    /// The first packets of VCs of inputs of a switch, a bit each, ask.
+    /// The first packets of VCs of inputs of a switch ask, and are granted what they asked for.
     #[inline(always)]
-    fn all_ask(
-        &self,
-        one: &OneFlit,
-        (switch, mut asking): (u32, u128),
-        (first_in_vc, first_out_vc): (u32, u32),
-        wishes: &mut Vec<Wish>,
-        now: u64,
-    ) {
-        let node = NodeId(self.topology.hosts() + switch);
-        // What all draws of this cycle come from.
-        let drawn = draw(self.config.seed, (1 << 61) + u64::from(switch), now);
+    fn all_ask(&mut self, one: &mut OneFlit, here: &Here, state: &mut Switch, now: u64) {
+        let mut wishes = std::mem::take(&mut one.wishes);
+        let (mut asking, mut wished, mut contested) = (state.asking, 0u128, 0u128);
         while asking != 0 {
-            let local = asking.trailing_zeros();
-            asking &= asking - 1;
-            let in_vc = first_in_vc + local;
-            let Some((output, vc)) = self.one_of_open(one, node, (in_vc, local), drawn) else { continue };
-            let place = (u64::from(local) << 32) + u64::from(output * self.vcs + vc - first_out_vc);
-            let later = self.config.transit_priority && one.in_vcs[in_vc as usize].from_host;
-            wishes.push(Wish { rank: (later, draw(drawn, 1, place)), in_vc, output, vc });
+            let in_vc = asking.trailing_zeros();
+            asking &= asking.wrapping_sub(1);
+            let Some(out_vc) = self.one_of_open(one, here, state, in_vc) else { continue };
+            contested |= wished & 1 << out_vc;
+            wished |= 1 << out_vc;
+            wishes.push(Wish { rank: (false, 0), in_vc, out_vc });
         }
+        // Where nobody wants what another one does, all are granted, in whatever order.
+        if contested != 0 {
+            self.rank(one, here, state, &mut wishes);
+        }
+        for wish in wishes.drain(..) {
+            let bit = 1 << wish.out_vc;
+            if wished & bit != 0 {
+                wished &= !bit;
+                let place = StrengthReducedU32::div_rem(wish.out_vc, self.by_vcs);
+                one.grant(&mut self.packets, state, &wish, place, now);
+            }
+        }
+        one.wishes = wishes;
     }
 
-    /// One of the VCs with room that the first packet of a VC of an input may take, number `local` at its switch `node`: output and VC.
+    /// Puts wishes in the order in which they are granted.
+    fn rank(&self, one: &OneFlit, here: &Here, state: &Switch, wishes: &mut [Wish]) {
+        for wish in wishes.iter_mut() {
+            let from_host = || one.in_vcs[(state.first_in_vc + wish.in_vc) as usize].from_host;
+            let later = self.config.transit_priority && from_host();
+            let place = (u64::from(wish.in_vc) << 32) + u64::from(wish.out_vc);
+            wish.rank = (later, draw(here.drawn, 1, place));
+        }
+        wishes.sort_unstable_by_key(|wish| (wish.rank, wish.in_vc));
+    }
+
+    /// One of the VCs of outputs with room that the first packet of a VC of an input may take.
     #[inline(always)]
-    fn one_of_open(&self, one: &OneFlit, node: NodeId, (in_vc, local): (u32, u32), drawn: u64) -> Option<(u32, u32)> {
-        let InVc { first, link, vc, .. } = one.in_vcs[in_vc as usize];
+    fn one_of_open(&self, one: &OneFlit, here: &Here, state: &Switch, in_vc: u32) -> Option<u32> {
+        let packet = self.packets.get(one.in_vcs[state.first_in_vc.wrapping_add(in_vc) as usize].first);
+        let Some(run) = one.ways.run(here.number, packet.destination).filter(|run| run.count == 1 || self.takes_all)
+        else {
+            return self.one_of_ways(here, state, in_vc, packet);
+        };
+        let (first, width) = (u32::from(run.first) * self.vcs, u32::from(run.count) * self.vcs);
+        if width > u64::BITS {
+            return self.one_of_ways(here, state, in_vc, packet);
+        }
+        let of_run = u64::MAX >> (u64::BITS - width);
+        let mut mask = (state.open >> first) as u64 & of_run;
+        let is_full = mask == of_run;
+        let all = if is_full { width } else { mask.count_ones() };
+        let place = match all {
+            0 => return None,
+            1 => 0,
+            _ => u32::try_from(below(draw(here.drawn, 0, in_vc.into()), all.into())).unwrap_or(0),
+        };
+        if is_full {
+            return Some(first + place);
+        }
+        (0..place).for_each(|_| mask &= mask.wrapping_sub(1));
+        Some(first + mask.trailing_zeros())
+    }
+
+    /// The same where its ways are reckoned.
+    fn one_of_ways(&self, here: &Here, state: &Switch, in_vc: u32, packet: &Packet) -> Option<u32> {
+        let (input, vc) = StrengthReducedU32::div_rem(state.first_in_vc + in_vc, self.by_vcs);
+        let link = self.inputs[input as usize].link;
         let mut single = [link];
-        let ways = self.ways(node, link, vc, self.packets.get(first), &mut single);
+        let ways = self.ways(here.node, link, vc, packet, &mut single);
         let of_class = ((1u32 << self.vcs_of_class) - 1) << (u32::from(ways.class) * self.vcs_of_class);
+        let of_output = (1u32 << self.vcs) - 1;
         let open = |link: &LinkId| {
             let output = self.ports.output_of(*link);
-            let out = &one.outs[output as usize];
-            (output, out.open & if out.to_host { u32::MAX } else { of_class })
+            let first = output * self.vcs - state.first_out_vc;
+            let to_host = self.outputs[output as usize].to_host;
+            (first, (state.open >> first) as u32 & if to_host { of_output } else { of_class })
         };
-        let number = |vcs: u32| if vcs == of_class { self.vcs_of_class } else { vcs.count_ones() };
-        let all: u32 = ways.links.iter().map(|link| number(open(link).1)).sum();
+        let all: u32 = ways.links.iter().map(|link| open(link).1.count_ones()).sum();
         let mut before = match all {
             0 => return None,
             1 => 0,
-            _ => u32::try_from(below(draw(drawn, 0, local.into()), all.into())).unwrap_or(0),
+            _ => u32::try_from(below(draw(here.drawn, 0, in_vc.into()), all.into())).unwrap_or(0),
         };
         for link in ways.links {
-            let (output, mut vcs) = open(link);
-            let here = number(vcs);
-            if before < here {
+            let (first, mut vcs) = open(link);
+            let number = vcs.count_ones();
+            if before < number {
                 (0..before).for_each(|_| vcs &= vcs - 1);
-                return Some((output, vcs.trailing_zeros()));
+                return Some(first + vcs.trailing_zeros());
             }
-            before -= here;
+            before -= number;
         }
         None
-    }
-
-    /// A packet moves into the queue of what it asked for, and its credit goes back.
-    #[inline(always)]
-    fn grant_by_bits(&mut self, one: &mut OneFlit, wish: &Wish, now: u64) {
-        let InVc { first, sender_vc, told_after, .. } = one.in_vcs[wish.in_vc as usize];
-        let next = std::mem::replace(&mut self.packets.get_mut(first).next, PacketId::NONE);
-        if let Some(before) = one.grant(wish, next) {
-            self.packets.get_mut(before).next = first;
-        }
-        self.credits_go_back(sender_vc, 1, now + u64::from(told_after));
-    }
-
-    /// A packet leaves by an output, if one finds a credit.
-    #[inline(always)]
-    fn link_by_bits(&mut self, one: &mut OneFlit, switch: u32, output: u32, now: u64) {
-        let Some((vc, id)) = one.turn(switch, output) else { return };
-        let packet = self.packets.get_mut(id);
-        packet.switches += 1;
-        let next = std::mem::replace(&mut packet.next, PacketId::NONE);
-        one.leaves(switch, (output, vc), next);
-        let out = &one.outs[output as usize];
-        self.begins_to_cross((out.link, vc), out.to_host, id, 1, now);
     }
 }

@@ -29,8 +29,9 @@ use super::messages::Messages;
 use super::occupancy::Occupancy;
 use super::packet::{LinkTime, Message, Observer};
 use super::slab::Slab;
+use crate::count::count;
 use crate::network::Delivery;
-use crate::routing::Routes;
+use crate::routing::{Routes, RoutingConfig};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use one_flit::OneFlit;
@@ -47,10 +48,14 @@ pub struct InputOutputQueued<O> {
     routes: Routes,
     /// Whether a packet's way depends on more than place and destination.
     by_packet: bool,
+    /// Whether it may take all links that its routing names.
+    takes_all: bool,
     keeps_bubbles: bool,
     largest_flits: u32,
     ports: Ports,
     clock: LinkTime,
+    /// A cycle, if it is a whole number of picoseconds: dividing takes long.
+    whole_cycle_ps: Option<u64>,
     /// Cycles that a link takes, beside that in which a flit is sent.
     delays: TiVec<LinkId, u32>,
     vcs: u32,
@@ -153,7 +158,9 @@ impl<O: Observer> InputOutputQueued<O> {
             keeps_bubbles: routes.packets_of_room() > 1,
             largest_flits: u32::try_from(config.largest_flits()).unwrap_or(u32::MAX),
             vcs_of_class: (config.vcs / routes.classes()).into(),
+            takes_all: config.routing == RoutingConfig::Adaptive,
             routes,
+            whole_cycle_ps: clock.whole_cycle_ps(),
             clock,
             vcs: config.vcs.into(),
             by_vcs: StrengthReducedU32::new(config.vcs.into()),
@@ -212,9 +219,12 @@ impl<O: Observer> InputOutputQueued<O> {
         self.try_output(output, free.max(self.now), self.now);
     }
 
-    fn deliver(&mut self, id: PacketId, now: u64, deliveries: &mut Vec<Delivery>) {
+    fn deliver(&mut self, id: PacketId, deliveries: &mut Vec<Delivery>) {
         let packet = self.packets.remove(id);
-        let record = packet.record(self.messages.get(packet.message), now, &self.clock);
+        // What arrives does so in the cycle that has begun.
+        let left =
+            self.whole_cycle_ps.map_or_else(|| Cycle(packet.left).begins(&self.clock), |ps| SimTime(packet.left * ps));
+        let record = packet.record(self.messages.get(packet.message), left, self.begins);
         self.delivered += 1;
         self.observer.delivered(&record);
         if let Some(token) = self.messages.arrived(packet.message) {
@@ -239,7 +249,7 @@ impl<O: Observer> InputOutputQueued<O> {
                         }
                     }
                 }
-                Event::Delivered { packet } => self.deliver(packet, now, deliveries),
+                Event::Delivered { packet } => self.deliver(packet, deliveries),
                 Event::Credits { output_vc, flits } => {
                     self.output_vcs[output_vc as usize].credits_return(now, flits);
                     let output = output_vc / self.by_vcs;
@@ -251,22 +261,6 @@ impl<O: Observer> InputOutputQueued<O> {
                 }
                 Event::Moved { input_vc } => self.asks(input_vc),
                 Event::Try { output } => self.trying.push(output),
-            }
-        }
-    }
-
-    /// The same where all packets have one flit.
-    fn see_by_bits(&mut self, one: &mut OneFlit, events: &[Event], deliveries: &mut Vec<Delivery>) {
-        for event in events {
-            match *event {
-                Event::Arrives { input_vc, packet } => {
-                    if let Some(before) = one.arrives(input_vc, packet) {
-                        self.packets.get_mut(before).next = packet;
-                    }
-                }
-                Event::Delivered { packet } => self.deliver(packet, self.now, deliveries),
-                Event::Credits { output_vc, .. } => one.credit_returns(output_vc, output_vc / self.by_vcs),
-                Event::Moved { .. } | Event::Try { .. } => {}
             }
         }
     }
@@ -295,13 +289,16 @@ impl<O: Observer> ClockedNetwork for InputOutputQueued<O> {
     }
 
     fn next_cycle(&self) -> Option<u64> {
-        let works = !self.working.is_empty() || self.one_flit.as_ref().is_some_and(|one| one.has_work());
-        if self.open || works {
+        if self.open || !self.working.is_empty() {
             return Some(self.now);
         }
         let woken = (!self.woken.1.is_empty()).then_some(self.woken.0);
         let later = self.wakes.keys().next().copied();
-        [woken, later, self.calendar.next(self.now)].into_iter().flatten().min()
+        let comes = match &self.one_flit {
+            Some(one) => one.next_cycle(self.now),
+            None => self.calendar.next(self.now),
+        };
+        [woken, later, comes].into_iter().flatten().min()
     }
 
     fn arrive(&mut self, until: u64, deliveries: &mut Vec<Delivery>) -> Option<u64> {
@@ -310,14 +307,14 @@ impl<O: Observer> ClockedNetwork for InputOutputQueued<O> {
             return Some(now);
         }
         (self.now, self.begins) = (now, Cycle(now).begins(&self.clock));
-        let events = self.calendar.take(now);
         if let Some(mut one) = self.one_flit.take() {
-            self.see_by_bits(&mut one, &events, deliveries);
+            self.see_by_bits(&mut one, now, deliveries);
             self.one_flit = Some(one);
         } else {
+            let events = self.calendar.take(now);
             self.see(&events, deliveries);
+            self.calendar.keep(now, events);
         }
-        self.calendar.keep(now, events);
         if self.woken.0 == now && !self.woken.1.is_empty() {
             let mut hosts = std::mem::take(&mut self.woken.1);
             hosts.drain(..).for_each(|host| self.wake_host(host));
@@ -379,13 +376,23 @@ impl<O: Observer> ClockedNetwork for InputOutputQueued<O> {
         self.cycle_from.1
     }
 
+    fn add_unmetered(&self, link: LinkId, meter: &mut LinkMeter) {
+        if let Some(one) = &self.one_flit
+            && let Some(out) = one.outs.get(self.ports.output_of(link) as usize)
+        {
+            one.add_unmetered(out, meter, self.config.interval.ps());
+        }
+    }
+
     fn lose_heads(&mut self) -> bool {
         self.loses_heads = true;
         true
     }
 
     fn bytes_of_lanes(&self) -> Vec<u64> {
-        self.lane_bytes.clone()
+        let Some(one) = &self.one_flit else { return self.lane_bytes.clone() };
+        let outputs = (0..count(self.topology.links().len())).map(|link| self.ports.output_of(LinkId(link)));
+        one.sent(outputs).map(|packets| packets * self.config.flit.get()).collect()
     }
 
     fn hop_log_slot(&mut self) -> Option<&mut Option<Box<HopLog>>> {

@@ -120,6 +120,10 @@ impl<O: Observer> InputQueued<O> {
             let hop = Hop { at: node, input_link: link, class, to: packet.destination, key: packet.key };
             return self.routes.lane(&hop).map_or((NONE, 0), |(lane, _)| (self.ports.position(lane.link), lane.class));
         }
+        let run = self.ways.run(self.inputs[at.port() as usize].switch, packet.destination);
+        if let Some(run) = run.filter(|run| run.count == 1) {
+            return (run.first.into(), 0);
+        }
         let next = self.routes.next(node, link, packet.destination);
         let output = |link: &LinkId| self.ports.position(*link);
         if next.links.len() == 1 {

@@ -51,7 +51,7 @@ impl<O: Observer> InputQueued<O> {
     /// Gives the next packet of `host` a VC. Returns whether there are both.
     fn begin_packet(&mut self, host: u32, output: u32, now: u64) -> bool {
         let Some((bytes, _)) = self.messages.peek(host as usize) else { return false };
-        let flits = u32::try_from(u64::from(bytes).div_ceil(self.config.flit.get())).unwrap_or(u32::MAX);
+        let flits = self.flits(bytes);
         let room = if self.cut_through { flits } else { 1 };
         let (first, vcs) = ((output * self.vcs) as usize, self.vcs);
         let last = u32::from(self.hosts[host as usize].vc);
@@ -60,7 +60,7 @@ impl<O: Observer> InputQueued<O> {
             let OutputVc { owner, credits, .. } = self.output_vcs[self.index(to)];
             owner == Owner::NOBODY && (credits >= room || self.count_credits(to, now) >= room)
         };
-        let Some(vc) = (1..=vcs).map(|step| (last + step) % vcs).find(may) else {
+        let Some(vc) = (last + 1..vcs).chain(0..=last).find(may) else {
             if self.loses_heads {
                 let lost = self.messages.lose_head(host as usize, Cycle(now).begins(&self.clock));
                 lost.iter().for_each(|lost| self.observer.dropped(lost));
@@ -84,6 +84,15 @@ impl<O: Observer> InputQueued<O> {
         }
         self.meters[link].crossed(at, bytes.into(), self.config.interval.ps());
         true
+    }
+
+    /// The flits of a packet of `bytes`, which mostly is one of the largest: dividing takes long.
+    #[inline]
+    fn flits(&self, bytes: u32) -> u32 {
+        if bytes == self.largest.0 {
+            return self.largest.1;
+        }
+        u32::try_from(u64::from(bytes).div_ceil(self.config.flit.get())).unwrap_or(u32::MAX)
     }
 
     /// Has a host told of the next credit of each VC of its link that is nobody's and has none.

@@ -25,6 +25,7 @@ use super::clocked::matching::{Matcher, Request};
 use super::clocked::network::{ClockedNetwork, Parts};
 use super::clocked::packet::Packet;
 use super::clocked::ports::{NONE, Ports};
+use super::clocked::ways::Ways;
 use super::clocked::{check_ahead, clock, delays};
 use super::cycle::Cycle;
 use super::figures::LinkMeter;
@@ -53,8 +54,9 @@ pub struct InputQueued<O> {
     config: InputQueuedConfig,
     topology: Topology,
     routes: Routes,
-    /// Whether a packet's way depends on more than place and destination.
+    /// Whether a packet's way depends on more than place and destination; where they go on, if that is known.
     by_packet: bool,
+    ways: Ways,
     /// Whether heads wait for VCs with room for their whole packet.
     cut_through: bool,
     /// Whether VCs, and the crossbar, are given by the shortest of all rules: inputs choose first, once, by round robin, in one cycle.
@@ -62,6 +64,10 @@ pub struct InputQueued<O> {
     plain_crossbar: bool,
     ports: Ports,
     clock: LinkTime,
+    /// Bytes and flits of the largest packet.
+    largest: (u32, u32),
+    /// A cycle, if it is a whole number of picoseconds: dividing takes long.
+    whole_cycle_ps: Option<u64>,
     /// When a cycle begins: the one that was asked for last.
     begun: (u64, SimTime),
     vcs: u32,
@@ -207,6 +213,7 @@ impl<O: Observer> InputQueued<O> {
         Ok(Self {
             observer,
             by_packet: routes.looks_at_packets(),
+            ways: Ways::new(&routes, &topology),
             cut_through: config.flow_control == FlowControl::VirtualCutThrough,
             plain_vcs: is_plain(&config.vc_allocator, config.latency.vc_allocation),
             plain_crossbar,
@@ -214,6 +221,11 @@ impl<O: Observer> InputQueued<O> {
             plain_links: config.flow_control == FlowControl::Wormhole && !config.wait_for_tail_credit,
             vcs_of_class: config.vcs / routes.classes(),
             routes,
+            largest: (
+                u32::try_from(config.mtu.get() + config.headers.get()).unwrap_or(u32::MAX),
+                u32::try_from(config.largest_flits()).unwrap_or(u32::MAX),
+            ),
+            whole_cycle_ps: clock.whole_cycle_ps(),
             clock,
             begun: (0, SimTime::ZERO),
             vcs: config.vcs.into(),
@@ -297,7 +309,10 @@ impl<O: Observer> InputQueued<O> {
 
     fn deliver(&mut self, id: PacketId, now: u64, deliveries: &mut Vec<Delivery>) {
         let packet = self.packets.remove(id);
-        let record = packet.record(self.messages.get(packet.message), now, &self.clock);
+        let arrived = self.begins(now);
+        let whole = self.whole_cycle_ps.map(|cycle_ps| SimTime(packet.left * cycle_ps));
+        let left = whole.unwrap_or_else(|| Cycle(packet.left).begins(&self.clock));
+        let record = packet.record(self.messages.get(packet.message), left, arrived);
         self.delivered += 1;
         self.observer.delivered(&record);
         if let Some(token) = self.messages.arrived(packet.message) {

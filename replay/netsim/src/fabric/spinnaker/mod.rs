@@ -413,7 +413,8 @@ impl<O: Observer> Spinnaker<O> {
                 self.copies.remove(&packet.key);
             }
         }
-        let record = packet.record(self.messages.get(packet.message), now, &self.clock);
+        let [left, arrived] = [packet.left, now].map(|cycle| Cycle(cycle).begins(&self.clock));
+        let record = packet.record(self.messages.get(packet.message), left, arrived);
         self.delivered += 1;
         self.observer.delivered(&record);
         if let Some(token) = self.messages.arrived(packet.message) {

@@ -3,23 +3,17 @@
 use crate::fabric::credit::lanes::CREDIT;
 use crate::fabric::ids::PacketId;
 
-/// Both ends of a lane. They fit into one line of a cache; neither writes the other's.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-pub(in crate::fabric::credit) struct LaneEnds {
-    pub sender: Lane,
-    pub queue: Queue,
-}
-
 /// A credit, in bytes.
 const CREDIT_BYTES: u32 = CREDIT as u32;
 
-/// A virtual lane of a link, as its sender knows it.
+/// A virtual lane of a link, as its sender knows it: half a line of a cache.
 #[derive(Clone, Copy)]
+#[repr(align(32))]
 pub(in crate::fabric::credit) struct Lane {
     /// Queues of the sender that ask for it, a bit each.
     pub mask: u64,
-    /// Of the packet that gives credits back, or did last: the cycle before that in which its first flit does, its flits, and its credits.
+    /// Of the packet that gives credits back, or did last: the cycle before that in which its first flit does, its flits, and its credits. One
+    /// of a single flit leaves nothing here.
     back_from: u64,
     back_flits: u8,
     back_credits: u16,
@@ -78,6 +72,11 @@ impl Lane {
     #[inline]
     pub fn give_back(&mut self, now: u64, (flits, credits): (u16, u16)) {
         self.free += i32::from(self.back_credits);
+        if flits == 1 {
+            self.free += i32::from(credits);
+            (self.back_flits, self.back_credits) = (0, 0);
+            return;
+        }
         // Less than the cycles of a ring.
         let flits = u8::try_from(flits).unwrap_or(u8::MAX);
         (self.back_from, self.back_flits, self.back_credits) = (now - 1, flits, credits);
@@ -105,8 +104,9 @@ impl Lane {
     }
 }
 
-/// The queue at the end of a lane.
+/// The queue at the end of a lane: half a line of a cache.
 #[derive(Clone, Copy)]
+#[repr(align(32))]
 pub(in crate::fabric::credit) struct Queue {
     /// Its first and last packet.
     pub first: PacketId,

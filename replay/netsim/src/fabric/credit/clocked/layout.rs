@@ -1,13 +1,21 @@
 //! Which networks are run in cycles, and what is where in them.
 
-use super::lane::{Lane, LaneEnds, Queue};
+use super::lane::{Lane, Queue};
+use super::output::{Input, NEVER, Output};
 use super::ring::{CYCLES, Ring};
-use super::{Clocked, NEVER, Port, Switch};
+
+use super::{Clocked, Place, Switch};
+use crate::count::count;
 use crate::csr::Csr;
+use crate::fabric::clocked::ways::Ways;
 use crate::fabric::credit::lanes::Numbering;
 use crate::fabric::credit::link_timing::LinkTiming;
+use crate::routing::Routes;
+use crate::time::SimTime;
 use crate::topology::{LinkId, Topology};
 use crate::units::DurationPs;
+use strength_reduce::StrengthReducedU64;
+use typed_index_collections::TiVec;
 
 /// What is the same everywhere in a network.
 pub(in crate::fabric::credit) struct Sizes {
@@ -26,7 +34,7 @@ impl Clocked {
     /// The links of `topology`, lanes numbered by `number`; `None` where they do not take the same whole time for a flit, anything takes no
     /// whole number of cycles, or too many, or a switch has more links or queues than there are bits.
     pub fn new<'a>(
-        topology: &Topology,
+        (topology, routes): (&Topology, &Routes),
         timing: impl Fn(LinkId) -> &'a LinkTiming,
         number: Numbering,
         sizes: &Sizes,
@@ -39,58 +47,87 @@ impl Clocked {
             return None;
         }
         let hosts = topology.hosts();
-        let inputs = Csr::grouped(topology.nodes() as usize, present().map(|(id, link)| (link.to.0 as usize, id)));
-        let mut ports = vec![ABSENT; topology.links().len()];
+        let starts = topology.ports();
+        let ends = Csr::grouped(topology.nodes() as usize, present().map(|(id, link)| (link.to.0 as usize, id)));
+        let mut outputs = vec![ABSENT; starts.items().len()];
+        let mut inputs = vec![Input { first_lane: 0, stride: 0, back: 0 }; ends.items().len()];
+        let mut output_of: TiVec<LinkId, u32> = vec![u32::MAX; topology.links().len()].into();
         for (id, link) in present() {
             let timing = timing(id);
             let [from_host, to_host] = [link.from, link.to].map(|node| topology.is_host(node));
             let ahead = cycles(timing.delay)?.checked_add(if to_host { 0 } else { at_switch })?;
-            let back = cycles(timing.back)?;
-            let most = ahead.checked_add(back)?.checked_add(sizes.largest_flits.into())?;
+            let back = u8::try_from(cycles(timing.back)?).ok()?;
+            let most = ahead.checked_add(back.into())?.checked_add(sizes.largest_flits.into())?;
             if timing.whole_flit() != Some(cycle) || most >= CYCLES - 1 {
                 return None;
             }
-            let ends = inputs.row(link.to.0 as usize);
-            let slot = ends.binary_search(&id).ok()?;
-            let output = topology.out(link.from).binary_search(&id).ok()?;
-            let has_bits = number.count(ends.len()) <= HEADS && ends.len() * sizes.classes as usize <= BITS;
-            if !(to_host || has_bits) || output >= BITS {
+            let beside = topology.out(link.from);
+            let here = ends.row(link.to.0 as usize);
+            let slot = here.binary_search(&id).ok()?;
+            let bit = beside.binary_search(&id).ok()?;
+            let has_bits = number.count(here.len()) <= HEADS && here.len() * sizes.classes as usize <= BITS;
+            if !(to_host || has_bits) || bit >= BITS {
                 return None;
             }
-            ports[usize::from(id)] = Port {
+            let stride = u8::try_from(beside.len()).ok()?;
+            let first_output = starts.begin(link.from.0 as usize) as usize;
+            let output = first_output + bit;
+            // Those of one VL of a node lie together: a head compares them.
+            let first_lane = count(number.count(first_output) + bit);
+            let input = ends.begin(link.to.0 as usize) as usize + slot;
+            output_of[id] = count(output);
+            inputs[input] = Input { first_lane, stride, back };
+            outputs[output] = Output {
+                first_lane,
+                link: id,
                 from: if from_host { link.from.0 } else { link.from.0 - hosts },
                 to: if to_host { link.to.0 } else { link.to.0 - hosts },
-                bit: u8::try_from(output).ok()?,
+                first_queue: count(number.count(input)),
+                bit: u8::try_from(bit).ok()?,
+                stride,
                 first_bit: if to_host { 0 } else { u8::try_from(number.count(slot)).ok()? },
                 ahead: u8::try_from(ahead).ok()?,
-                back: u8::try_from(back).ok()?,
+                back,
                 from_host,
                 to_host,
                 ..ABSENT
             };
         }
-        let outputs = topology.ports();
         let switch = |node: u32| Switch {
             heads: 0,
             ready: 0,
-            outputs: outputs.begin(node as usize),
-            inputs: inputs.begin(node as usize),
+            place: Place {
+                switch: node - hosts,
+                first_output: starts.begin(node as usize),
+                outputs: count(starts.row(node as usize).len()),
+                first_lane: count(number.count(starts.begin(node as usize) as usize)),
+                first_queue: count(number.count(ends.begin(node as usize) as usize)),
+            },
             is_listed: false,
         };
-        let lanes = number.count(ports.len());
+        let (lanes, queues) = (number.count(outputs.len()), number.count(inputs.len()));
+        let mut owners = vec![u32::MAX; lanes];
+        for (output, state) in (0..).zip(&outputs) {
+            let of_vls = (0..number.count(1)).map(|vl| state.first_lane as usize + vl * usize::from(state.stride));
+            of_vls.for_each(|lane| owners[lane] = output);
+        }
         Some(Self {
             cycle_ps: cycle.ps(),
+            by_cycle: StrengthReducedU64::new(cycle.ps()),
             flit: u32::try_from(sizes.flit).ok().filter(|flit| *flit <= LARGEST_FLIT)?,
             number,
             classes: sizes.classes,
+            ways: Ways::new(routes, topology),
             ring: Ring::new(),
-            ends: vec![LaneEnds { sender: Lane::new(i32::try_from(sizes.credits).ok()?), queue: Queue::EMPTY }; lanes]
-                .into(),
-            overflows: vec![0; lanes].into(),
-            ports: ports.into(),
+            lanes: vec![Lane::new(i32::try_from(sizes.credits).ok()?); lanes],
+            overflows: vec![0; lanes],
+            owners,
+            interval_end: SimTime::ZERO,
+            queues: vec![Queue::EMPTY; queues],
+            outputs,
+            inputs,
+            output_of,
             switches: (hosts..topology.nodes()).map(switch).collect(),
-            outputs: outputs.items().to_vec(),
-            inputs: inputs.items().to_vec(),
             working: Vec::new(),
             sending: Vec::new(),
             events: 0,
@@ -108,15 +145,21 @@ const HEADS: usize = 128;
 const LARGEST_FLIT: u32 = 1 << 24;
 
 /// A link that is not there.
-const ABSENT: Port = Port {
+const ABSENT: Output = Output {
+    bytes: 0,
+    packets: 0,
+    first_lane: 0,
     free_at: 0,
     wake: NEVER,
+    link: LinkId(u32::MAX),
     from: 0,
     to: 0,
-    turn: 0,
+    first_queue: 0,
     asking: 0,
+    turn: 0,
     bit: 0,
     first_bit: 0,
+    stride: 0,
     ahead: 1,
     back: 0,
     from_host: false,

@@ -1,7 +1,6 @@
 //! What comes in the next cycles: a list for each of them, in place of a queue of events.
 
-use crate::fabric::ids::{LaneId, PacketId};
-use crate::topology::LinkId;
+use crate::fabric::ids::PacketId;
 
 /// Cycles that are held: what is put in comes less than so many cycles behind the last one that was taken out.
 pub(in crate::fabric::credit) const CYCLES: u64 = 64;
@@ -17,7 +16,7 @@ pub(in crate::fabric::credit) struct Head {
 /// the next ones in the next ones.
 #[derive(Clone, Copy)]
 pub(in crate::fabric::credit) struct Back {
-    pub lane: LaneId,
+    pub lane: u32,
     pub flits: u16,
     pub credits: u16,
 }
@@ -30,14 +29,14 @@ pub(in crate::fabric::credit) struct Due {
     pub heads: Vec<Head>,
     /// Packets that have arrived at their hosts.
     pub arrived: Vec<PacketId>,
-    /// Links that are free again, or may find their credits.
-    pub looks: Vec<LinkId>,
+    /// Outputs that are free again, or may find their credits.
+    pub looks: Vec<u32>,
 }
 
 /// What comes in the next [`CYCLES`] cycles.
 pub(in crate::fabric::credit) struct Ring {
     /// By cycle modulo [`CYCLES`].
-    slots: Vec<Due>,
+    slots: Box<[Due; CYCLES as usize]>,
     /// Which of them are looked at when their cycle comes, a bit each.
     occupied: u64,
     /// The first cycle that was not taken out.
@@ -49,16 +48,11 @@ pub(in crate::fabric::credit) struct Ring {
 impl Ring {
     /// Nothing comes.
     pub fn new() -> Self {
-        Self {
-            slots: std::iter::repeat_with(Due::default).take(CYCLES as usize).collect(),
-            occupied: 0,
-            begin: 0,
-            spare: Due::default(),
-        }
+        Self { slots: Box::new(std::array::from_fn(|_| Due::default())), occupied: 0, begin: 0, spare: Due::default() }
     }
 
     /// What comes in `cycle`, to be added to.
-    #[inline]
+    #[inline(always)]
     pub fn at(&mut self, cycle: u64) -> &mut Due {
         let slot = cycle % CYCLES;
         self.occupied |= 1 << slot;
