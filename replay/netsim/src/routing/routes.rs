@@ -10,6 +10,7 @@ use super::{Candidates, Choice, Hop, Lane, Ranks, RoutingConfig, RoutingError};
 use crate::kernel::random::draw;
 use crate::topology::{LinkId, NodeId, Structure, Topology};
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 
 /// By what a packet chooses among several links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,6 +218,16 @@ impl Routes {
     #[must_use]
     pub(crate) const fn ignores_inputs(&self) -> bool {
         matches!(self.next_hops, NextHops::Tree(_) | NextHops::Table(_))
+    }
+
+    /// Where the links that [`Routes::next`] offers at switch `at` lie among all links by the nodes at which they begin
+    /// ([`Topology::ports`]), if that is reckoned, as in trees.
+    #[inline]
+    pub(crate) fn positions(&self, at: NodeId, to: NodeId) -> Option<Range<u32>> {
+        match &self.next_hops {
+            NextHops::Tree(tree) => Some(tree.positions(at, to)),
+            _ => None,
+        }
     }
 
     /// Whether a packet takes one lane that depends on more than place and destination: [`Routes::lane`].

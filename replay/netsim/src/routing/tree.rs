@@ -1,5 +1,7 @@
 //! Ways through trees, reckoned from the numbers of switches and hosts.
 
+use std::ops::Range;
+
 use strength_reduce::StrengthReducedU32;
 
 use crate::topology::{LinkId, NodeId, Structure, Topology, Tree};
@@ -72,15 +74,22 @@ impl TreeHops {
             // A host has one link, so theirs are in their order.
             return std::slice::from_ref(&self.out[at.0 as usize]);
         }
+        let positions = self.positions(at, to);
+        &self.out[positions.start as usize..positions.end as usize]
+    }
+
+    /// Where these links lie among all links by the nodes at which they begin; `at` is a switch.
+    #[inline]
+    pub(super) fn positions(&self, at: NodeId, to: NodeId) -> Range<u32> {
         let switch = &self.switches[(at.0 - self.hosts) as usize];
         let level = &self.levels[switch.level as usize];
         // The child's subtree, if it is one of this switch's: below subtree x there are those from x m on.
         let child = (to.0 / level.below_child).wrapping_sub(switch.subtree * level.children);
         if child < level.children {
             let begin = switch.begin + child * level.cables;
-            return &self.out[begin as usize..(begin + level.cables) as usize];
+            return begin..begin + level.cables;
         }
-        &self.out[switch.up as usize..switch.end as usize]
+        switch.up..switch.end
     }
 
     /// Which of the links that lead towards `to` at switch `at` is for `host`, whose packets take one way: by the digit

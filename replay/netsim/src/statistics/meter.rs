@@ -137,6 +137,8 @@ pub struct Meter {
     plan: Plan,
     /// Picoseconds of the measurement.
     length: StrengthReducedU64,
+    /// When each part of the measurement begins, and when the last one ends.
+    borders: Vec<u64>,
     /// The part of the measurement that was looked for last: from when, until when, and its number.
     batch: (u64, u64, usize),
     /// Bytes of the packet that was delivered last, and what they take on a link.
@@ -190,6 +192,7 @@ impl Meter {
         Self {
             plan: plan.clone(),
             length: StrengthReducedU64::new((plan.until_ps - plan.from_ps).max(1)),
+            borders: borders(plan.from_ps, plan.until_ps),
             batch: (0, 0, 0),
             wire: (0, plan.link.on_wire(0)),
             open: HashMap::new(),
@@ -311,6 +314,7 @@ impl Meter {
     pub fn measure(&mut self, from: SimTime, until: SimTime) {
         (self.plan.from_ps, self.plan.until_ps) = (from.0, until.0);
         self.length = StrengthReducedU64::new(until.since_ps(from).max(1));
+        self.borders = borders(from.0, until.0);
         self.batch = (0, 0, 0);
     }
 
@@ -337,12 +341,8 @@ impl Meter {
         }
         // A day in picoseconds, and no run is longer, leaves room for the factor.
         let index = (at.0 - self.plan.from_ps).saturating_mul(BATCHES) / self.length;
-        let length = u128::from(self.plan.until_ps - self.plan.from_ps);
-        let begin = |index: u64| {
-            let begin = (u128::from(index) * length).div_ceil(u128::from(BATCHES)) + u128::from(self.plan.from_ps);
-            u64::try_from(begin).unwrap_or(u64::MAX)
-        };
-        self.batch = (begin(index), begin(index + 1), usize::try_from(index).unwrap_or(usize::MAX));
+        let index = usize::try_from(index).ok()?;
+        self.batch = (*self.borders.get(index)?, *self.borders.get(index + 1)?, index);
         Some(())
     }
 
@@ -558,6 +558,16 @@ impl Meter {
         let (from, until) = (from.0.max(self.plan.from_ps), until.0.min(self.plan.until_ps));
         u128::from(until.saturating_sub(from))
     }
+}
+
+/// When each part of a measurement begins, and when the last one ends.
+fn borders(from_ps: u64, until_ps: u64) -> Vec<u64> {
+    let length = u128::from(until_ps.saturating_sub(from_ps));
+    let border = |index: u64| {
+        let border = (u128::from(index) * length).div_ceil(u128::from(BATCHES)) + u128::from(from_ps);
+        u64::try_from(border).unwrap_or(u64::MAX)
+    };
+    (0..=BATCHES).map(border).collect()
 }
 
 impl PartObserver for Meter {

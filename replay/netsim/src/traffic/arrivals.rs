@@ -53,6 +53,7 @@ impl Gaps {
     }
 
     /// How many flit times without a message come before the one with message `count`: geometric.
+    #[inline]
     fn failures(&self, host: u32, count: u64) -> u64 {
         if self.ln_none == f64::NEG_INFINITY {
             return 0;
@@ -120,12 +121,14 @@ impl Geometric {
     clippy::cast_precision_loss,
     reason = "from 0 on; casts saturate; what has a fraction is below 2^53"
 )]
+#[inline]
 fn rounded(value: f64) -> u64 {
     let whole = value as u64;
     whole.saturating_add(u64::from(value - whole as f64 >= 0.5))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 on; casts saturate")]
+#[inline]
 fn floored(value: f64) -> u64 {
     value as u64
 }

@@ -77,6 +77,7 @@ impl Drawing {
     }
 
     /// When `host` hands over the message behind those of `source`; `None` if not before the run's end.
+    #[inline]
     pub(super) fn next_time(&self, host: u32, source: &mut Source) -> Option<SimTime> {
         if self.destinations.is_silent(host) || self.plan.count.is_some_and(|most| source.count >= most) {
             return None;
@@ -93,6 +94,7 @@ impl Drawing {
     }
 
     /// Message `count` of `host`; `None` if it is left out.
+    #[inline]
     pub(super) fn message(&self, host: u32, count: u64) -> Option<Message> {
         let destination = self.destinations.destination(self.seed, host, count)?;
         let level = self.level(host, count);
@@ -100,6 +102,7 @@ impl Drawing {
     }
 
     /// How long message `count` of `host` is.
+    #[inline]
     fn bytes(&self, host: u32, count: u64) -> u64 {
         if self.plan.lengths.is_empty() {
             return self.plan.bytes;
@@ -141,6 +144,7 @@ impl Drawing {
         last
     }
 
+    #[inline]
     pub(super) fn level(&self, host: u32, count: u64) -> ServiceLevel {
         self.levels.level(self.levels.place(self.seed, host, count))
     }
@@ -187,6 +191,7 @@ impl LevelShares {
 const NUMBERS: f64 = 9_007_199_254_740_992.0;
 
 /// A message; its token is its source x 2^40 + its number there, as the keys of packets.
+#[inline]
 pub(super) fn message(
     source: u32,
     destination: u32,

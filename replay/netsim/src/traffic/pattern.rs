@@ -177,6 +177,7 @@ impl Destinations {
 
     /// Whether `source` never sends.
     #[must_use]
+    #[inline]
     pub fn is_silent(&self, source: u32) -> bool {
         matches!(self, Self::Fixed { to, to_self: false } if to[source as usize] == source)
     }

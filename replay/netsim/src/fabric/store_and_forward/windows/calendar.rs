@@ -1,141 +1,134 @@
 //! What lies ahead, by windows of time: lists in chunks that are used again.
 
-use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::ahead::{Ahead, SLOTS};
+use crate::count::count;
 
 /// Items of a chunk.
 const CHUNK: usize = 128;
 
-/// Windows of an epoch. The present epoch and the next one have lists of their own; what lies beyond waits by epochs.
-const EPOCH: u64 = 64;
+/// A list of items: the number behind that of its last item, 0 if there is none. Where a chunk ends there is no room.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Bucket(u32);
 
-/// A list in chunks.
-pub(super) struct Bucket<T> {
-    /// Chunks that are full.
-    full: Vec<Vec<T>>,
-    /// The one that is being filled.
-    last: Vec<T>,
-}
+impl Bucket {
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
 
-impl<T> Default for Bucket<T> {
-    fn default() -> Self {
-        Self { full: Vec::new(), last: Vec::new() }
+    /// The chunk of its last item; 0 if there is none.
+    const fn last_chunk(self) -> usize {
+        (self.0 as usize).div_ceil(CHUNK).saturating_sub(1)
     }
 }
 
-impl<T> Bucket<T> {
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.full.iter().flatten().chain(&self.last)
-    }
-
-    pub const fn len(&self) -> usize {
-        self.full.len() * CHUNK + self.last.len()
-    }
-
-    #[inline]
-    pub fn get(&self, index: usize) -> &T {
-        self.full.get(index / CHUNK).map_or_else(|| &self.last[index % CHUNK], |chunk| &chunk[index % CHUNK])
-    }
-
-    #[inline]
-    fn push(&mut self, item: T, spare: &mut Vec<Vec<T>>) {
-        if self.last.len() == self.last.capacity() {
-            self.grow(spare);
-        }
-        self.last.push(item);
-    }
-
-    #[cold]
-    fn grow(&mut self, spare: &mut Vec<Vec<T>>) {
-        let chunk = spare.pop().unwrap_or_else(|| {
-            let mut chunk = Vec::new();
-            chunk.reserve_exact(CHUNK);
-            chunk
-        });
-        let full = std::mem::replace(&mut self.last, chunk);
-        if !full.is_empty() {
-            self.full.push(full);
-        }
-    }
-}
-
-/// Items by window and block. Windows are numbered from the start of the simulation on.
+/// Items by window and block.
 pub(super) struct Calendar<T> {
     blocks: usize,
-    /// The lists of the present epoch and the next: window modulo 2 x `EPOCH`, then block.
-    near: Vec<Bucket<T>>,
-    /// How many items each window of these has.
-    counts: Vec<u64>,
-    epoch: u64,
-    far: BTreeMap<u64, Vec<(u64, u32, T)>>,
-    spare: Vec<Vec<T>>,
+    /// The lists of near windows: slot, then block.
+    near: Vec<Bucket>,
+    ahead: Ahead<(u32, T)>,
+    /// All chunks, one behind the other: an item's number is its place here. Chunk 0 is not used.
+    items: Vec<T>,
+    /// For each chunk, the one of its list that was full before it; 0 if there is none.
+    before: Vec<u32>,
+    spare: Vec<u32>,
 }
 
 impl<T: Copy> Calendar<T> {
-    /// An empty calendar for `blocks` blocks, in epoch 0.
+    /// An empty calendar for `blocks` blocks.
     pub fn new(blocks: usize) -> Self {
-        let windows = 2 * usize::try_from(EPOCH).unwrap_or(1);
         Self {
             blocks,
-            near: std::iter::repeat_with(Bucket::default).take(windows * blocks).collect(),
-            counts: vec![0; windows],
-            epoch: 0,
-            far: BTreeMap::new(),
+            near: vec![Bucket::default(); SLOTS * blocks],
+            ahead: Ahead::default(),
+            items: Vec::new(),
+            before: Vec::new(),
             spare: Vec::new(),
         }
     }
 
-    const fn slot(window: u64) -> usize {
-        (window % (2 * EPOCH)) as usize
+    /// Puts `item` into a window that is not over. Inlined, so that an item is not made in one place and copied from there.
+    #[inline(always)]
+    pub fn push(&mut self, window: u64, block: u32, item: T) {
+        if self.ahead.put(window) {
+            let list = Ahead::<T>::slot(window).wrapping_mul(self.blocks).wrapping_add(block as usize);
+            let bucket = &mut self.near[list];
+            if (bucket.0 as usize).is_multiple_of(CHUNK) {
+                Self::grow(bucket, &mut self.items, &mut self.before, &mut self.spare, item);
+            }
+            self.items[bucket.0 as usize] = item;
+            bucket.0 = bucket.0.wrapping_add(1);
+        } else {
+            self.ahead.keep(window, (block, item));
+        }
     }
 
-    /// Puts `item` into a window that is not over.
-    #[inline]
-    pub fn push(&mut self, window: u64, block: u32, item: T) {
-        let slot = Self::slot(window);
-        if window / EPOCH <= self.epoch + 1 {
-            self.counts[slot] += 1;
-            self.near[slot * self.blocks + block as usize].push(item, &mut self.spare);
-        } else {
-            self.far.entry(window / EPOCH).or_default().push((window, block, item));
-        }
+    /// Gives a list another chunk; `item` is what an item looks like.
+    #[cold]
+    fn grow(bucket: &mut Bucket, items: &mut Vec<T>, before: &mut Vec<u32>, spare: &mut Vec<u32>, item: T) {
+        let chunk = spare.pop().unwrap_or_else(|| {
+            before.resize((before.len() + 1).max(2), 0);
+            items.resize(before.len() * CHUNK, item);
+            count(before.len() - 1)
+        });
+        before[chunk as usize] = count(bucket.last_chunk());
+        *bucket = Bucket(chunk * CHUNK as u32);
     }
 
     /// The first window from `from` on, the present one, that has items.
     pub fn next_window(&self, from: u64) -> Option<u64> {
-        let end = (self.epoch + 2) * EPOCH;
-        let near = (from..end).find(|window| self.counts[Self::slot(*window)] > 0);
-        let far = || self.far.values().next()?.iter().map(|(window, ..)| *window).min();
-        near.or_else(far)
+        self.ahead.next_window(from)
     }
 
-    /// Makes `window` the present one: those before it are over, and empty.
+    /// Makes `window` the present one, all of whose lists are taken then: those before it are over, and empty.
     pub fn turn_to(&mut self, window: u64) {
-        self.epoch = self.epoch.max(window / EPOCH);
-        while let Some((first, _)) = self.far.first_key_value()
-            && *first <= self.epoch + 1
-            && let Some((_, items)) = self.far.pop_first()
-        {
-            for (window, block, item) in items {
-                self.push(window, block, item);
-            }
+        for (window, (block, item)) in self.ahead.turn_to(window) {
+            self.push(window, block, item);
         }
+        self.ahead.take(window);
     }
 
-    /// Takes the items of a block in a window.
-    pub fn take(&mut self, window: u64, block: usize) -> Bucket<T> {
-        let slot = Self::slot(window);
-        let bucket = std::mem::take(&mut self.near[slot * self.blocks + block]);
-        self.counts[slot] -= bucket.len() as u64;
-        bucket
+    /// Takes the list of a block in the present window, to be given back.
+    pub fn take(&mut self, window: u64, block: usize) -> Bucket {
+        std::mem::take(&mut self.near[Ahead::<T>::slot(window) * self.blocks + block])
+    }
+
+    /// The numbers of a list's items, chunk by chunk.
+    pub fn numbers(&self, bucket: Bucket) -> impl Iterator<Item = Range<usize>> {
+        let (mut chunk, mut end) = (bucket.last_chunk(), bucket.0 as usize);
+        std::iter::from_fn(move || {
+            let numbers = (chunk > 0).then_some(chunk * CHUNK..end)?;
+            chunk = self.before[chunk] as usize;
+            end = (chunk + 1) * CHUNK;
+            Some(numbers)
+        })
+    }
+
+    /// An item, by its number.
+    #[inline]
+    pub fn get(&self, number: usize) -> &T {
+        &self.items[number]
+    }
+
+    /// Items, by their numbers.
+    #[inline]
+    pub fn items(&self, numbers: Range<usize>) -> &[T] {
+        &self.items[numbers]
+    }
+
+    /// How many bits the numbers of all items have.
+    pub const fn number_bits(&self) -> u32 {
+        usize::BITS - self.items.len().leading_zeros()
     }
 
     /// Takes back the chunks of a list that is done with.
-    pub fn recycle(&mut self, bucket: Bucket<T>) {
-        for mut chunk in bucket.full.into_iter().chain([bucket.last]) {
-            if chunk.capacity() == CHUNK {
-                chunk.clear();
-                self.spare.push(chunk);
-            }
+    pub fn give_back(&mut self, bucket: Bucket) {
+        let mut chunk = bucket.last_chunk();
+        while chunk > 0 {
+            self.spare.push(count(chunk));
+            chunk = self.before[chunk] as usize;
         }
     }
 }
@@ -146,19 +139,23 @@ mod tests {
 
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     proptest! {
         /// Beside a sorted list: everything comes out in its window, once, however far ahead it lay.
         #[test]
         fn gives_back_in_each_window_what_was_put_there(
-            ahead in prop::collection::vec((0u64..4, prop_oneof![1u64..5, 1u64..300, 1u64..100_000]), 1..300)
+            ahead in prop::collection::vec((0u64..4, prop_oneof![1u64..5, 1u64..300, 1u64..100_000]), 1..300),
+            times in 1usize..300,
         ) {
             let mut calendar = Calendar::new(4);
             let mut plain: BTreeMap<(u64, u64), Vec<usize>> = BTreeMap::new();
             let mut window = 0;
             for (id, (block, ahead)) in ahead.into_iter().enumerate() {
-                calendar.push(window + ahead, u32::try_from(block).unwrap(), id);
-                plain.entry((window + ahead, block)).or_default().push(id);
+                for time in 0..times {
+                    calendar.push(window + ahead, u32::try_from(block).unwrap(), id * times + time);
+                    plain.entry((window + ahead, block)).or_default().push(id * times + time);
+                }
                 if id % 3 == 0 {
                     let next = calendar.next_window(window).unwrap();
                     let first = *plain.first_key_value().unwrap().0;
@@ -167,12 +164,13 @@ mod tests {
                     calendar.turn_to(window);
                     for block in 0..4 {
                         let bucket = calendar.take(window, block);
-                        let mut got: Vec<usize> = bucket.iter().copied().collect();
-                        prop_assert_eq!(bucket.len(), got.len());
-                        prop_assert!((0..got.len()).all(|place| *bucket.get(place) == got[place]));
+                        let numbers: Vec<usize> = calendar.numbers(bucket).flatten().collect();
+                        prop_assert_eq!(bucket.is_empty(), numbers.is_empty());
+                        prop_assert!(numbers.iter().all(|number| number >> calendar.number_bits() == 0));
+                        let mut got: Vec<usize> = numbers.iter().map(|number| *calendar.get(*number)).collect();
                         got.sort_unstable();
                         prop_assert_eq!(got, plain.remove(&(window, block as u64)).unwrap_or_default());
-                        calendar.recycle(bucket);
+                        calendar.give_back(bucket);
                     }
                     if plain.is_empty() {
                         prop_assert_eq!(calendar.next_window(window), None);

@@ -59,7 +59,7 @@ impl Hop {
     }
 
     /// The same packet, on its way over `link` to `node` behind one switch more.
-    #[inline]
+    #[inline(always)]
     pub const fn onto(&self, link: LinkId, node: NodeId) -> Self {
         Self { node, link, switches: self.switches + 1, ..*self }
     }

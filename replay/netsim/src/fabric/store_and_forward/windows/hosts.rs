@@ -1,12 +1,15 @@
 //! Hosts: their messages, cut into packets as their link takes them.
 
-use std::collections::VecDeque;
+use std::hint::black_box;
 use std::ops::Range;
 
-use super::calendar::Calendar;
+use super::due::{Due, WORD};
 use super::hop::Hop;
+use super::order::next_bit;
 use super::port::{OutPort, Ports};
 use super::shared::Shared;
+use super::waits::Waits;
+use crate::count::count;
 use crate::fabric::messages::{key, packets_of};
 use crate::fabric::packet::Message;
 use crate::fabric::windows::{HostMessages, PartObserver};
@@ -14,23 +17,21 @@ use crate::network::{HostIndex, Token};
 use crate::time::SimTime;
 use crate::topology::NodeId;
 
-/// A message of which packets are still to be sent.
+/// A message that is being cut into packets.
 #[derive(Clone, Copy)]
-struct Waiting {
+struct Sending {
     handed_over: SimTime,
     message: Message,
-    /// Payload that is in no packet yet.
-    rest: u64,
+    /// Whether there is a packet of it already.
     begun: bool,
 }
 
-/// What a host has still to send.
-#[derive(Clone, Default)]
-#[repr(align(64))]
-struct HostState {
-    queue: VecDeque<Waiting>,
-    /// How many packets it has cut.
-    packets: u64,
+/// A message of which packets are still to be sent.
+#[derive(Clone, Copy)]
+struct Waiting {
+    of: Sending,
+    /// Payload that is in no packet yet.
+    rest: u64,
 }
 
 /// The hosts of one part.
@@ -38,10 +39,10 @@ pub(super) struct Hosts<M> {
     nodes: Range<u32>,
     messages: M,
     pub ports: Ports,
-    states: Vec<HostState>,
+    /// The messages that wait for each host's link.
+    waiting: Waits<Waiting>,
     /// The windows in which hosts have something to do.
-    due: Calendar<u32>,
-    order: Vec<u32>,
+    due: Due,
     /// Packets that waited for their link: an event each.
     pub waited: u64,
 }
@@ -59,18 +60,10 @@ impl<M: HostMessages> Hosts<M> {
     pub fn new(shared: &Shared, nodes: Range<u32>, messages: M) -> Self {
         let hosts = nodes.len();
         let ports = Ports::new(shared, nodes.clone().map(|node| shared.topology.uplink(NodeId(node))));
-        let mut made = Self {
-            messages,
-            ports,
-            states: vec![HostState::default(); hosts],
-            due: Calendar::new(1),
-            order: Vec::new(),
-            waited: 0,
-            nodes,
-        };
-        for node in made.nodes.clone() {
+        let mut made = Self { messages, ports, waiting: Waits::new(hosts), due: Due::new(hosts), waited: 0, nodes };
+        for (place, node) in (0..).zip(made.nodes.clone()) {
             if let Some(at) = made.messages.next_time(shared.host_of(NodeId(node))) {
-                made.due.push(shared.window_of(at).0, 0, node);
+                made.due.put(shared.window_of(at).0, place);
             }
         }
         made
@@ -78,8 +71,8 @@ impl<M: HostMessages> Hosts<M> {
 
     /// Forgets what hosts have still to send.
     pub fn forget_messages(&mut self) {
-        self.states = Vec::new();
-        self.due = Calendar::new(0);
+        self.waiting = Waits::new(0);
+        self.due = Due::new(0);
     }
 
     /// The first window from `from` on in which a host has something to do.
@@ -97,43 +90,55 @@ impl<M: HostMessages> Hosts<M> {
         output: &mut impl HostOutput,
     ) {
         self.due.turn_to(window);
-        let due = self.due.take(window, 0);
-        // One behind the other in memory.
-        self.order.clear();
-        self.order.extend(due.iter().copied());
-        self.due.recycle(due);
-        self.order.sort_unstable();
-        let places = || self.order.iter().map(|node| (node - self.nodes.start) as usize);
-        self.ports.prefetch(places());
-        std::hint::black_box(places().fold(0, |sum: u64, place| sum.wrapping_add(self.states[place].packets)));
-        let nexts = self.order.iter().map(|node| self.messages.next_time(shared.host_of(NodeId(*node))));
-        std::hint::black_box(nexts.flatten().fold(0, |sum, at| sum ^ at.0));
-        let order = std::mem::take(&mut self.order);
-        for node in &order {
-            self.run_host(shared, NodeId(*node), end, observer, output);
+        for word in 0..self.due.words() {
+            let mut bits = self.due.take(window, word);
+            if bits.count_ones() > 1 {
+                self.read_ahead(shared, word * WORD, bits);
+            }
+            while let Some(bit) = next_bit(&mut bits) {
+                self.run_host(shared, word * WORD + bit, (window, end), observer, output);
+            }
         }
-        self.order = order;
     }
 
+    /// Brings what the hosts of a word need into the cache, many at a time.
+    #[inline]
+    fn read_ahead(&self, shared: &Shared, first: usize, mut bits: u64) {
+        let (mut free, mut next, mut rest) = (0, 0, 0);
+        while let Some(bit) = next_bit(&mut bits) {
+            let place = first + bit;
+            free ^= self.ports.free(place).0;
+            rest ^= self.waiting.first(place).map_or(0, |waiting| waiting.rest);
+            next ^= self.messages.next_time(shared.host_of(self.node(place))).map_or(0, |at| at.0);
+        }
+        black_box((free, next, rest));
+    }
+
+    #[inline]
+    fn node(&self, place: usize) -> NodeId {
+        NodeId(self.nodes.start + count(place))
+    }
+
+    /// What the host at `place` does in a window until `end`.
+    #[inline]
     fn run_host<O: PartObserver>(
         &mut self,
         shared: &Shared,
-        node: NodeId,
-        end: SimTime,
+        place: usize,
+        (window, end): (u64, SimTime),
         observer: &mut O,
         output: &mut impl HostOutput,
     ) {
-        let host = shared.host_of(node);
-        let place = (node.0 - self.nodes.start) as usize;
+        let host = shared.host_of(self.node(place));
         let mut next_packet = None;
-        while let Some(first) = self.states[place].queue.front().copied() {
+        while let Some(first) = self.waiting.first(place).copied() {
             let mut first = first;
             next_packet = self.send(shared, place, host, &mut first, end, output);
             if next_packet.is_some() {
-                self.states[place].queue[0] = first;
+                self.waiting.set_first(place, first);
                 break;
             }
-            self.states[place].queue.pop_front();
+            self.waiting.pop(place);
         }
         let next_message = loop {
             let next = self.messages.next_time(host);
@@ -141,19 +146,25 @@ impl<M: HostMessages> Hosts<M> {
             let Some(message) = self.messages.take(host) else { continue };
             observer.handed_over(at, &message);
             let packets = packets_of(message.bytes, shared.mtu);
+            let of = Sending { handed_over: at, message, begun: false };
+            if packets == 1 && next_packet.is_none() && self.ports.free(place).max(at) < end {
+                self.send_packet(shared, place, host, &of, message.bytes, output);
+                continue;
+            }
             if packets > 1 {
                 output.opened(shared, shared.node_of(message.destination), message.token, packets);
             }
-            let mut waiting = Waiting { handed_over: at, rest: message.bytes, message, begun: false };
+            let mut waiting = Waiting { of, rest: message.bytes };
             if next_packet.is_none() {
                 next_packet = self.send(shared, place, host, &mut waiting, end, output);
             }
             if next_packet.is_some() {
-                self.states[place].queue.push_back(waiting);
+                self.waiting.push(place, waiting);
             }
         };
         if let Some(next) = next_message.into_iter().chain(next_packet).min() {
-            self.due.push(shared.window_of(next).0, 0, node.0);
+            let (window, _) = shared.window_after(window, shared.begin(window), next);
+            self.due.put(window, count(place));
         }
     }
 
@@ -163,41 +174,54 @@ impl<M: HostMessages> Hosts<M> {
         shared: &Shared,
         place: usize,
         host: HostIndex,
-        message: &mut Waiting,
+        waiting: &mut Waiting,
         end: SimTime,
         output: &mut impl HostOutput,
     ) -> Option<SimTime> {
         loop {
-            let free = self.ports.free(place);
-            let start = free.max(message.handed_over);
+            let start = self.ports.free(place).max(waiting.of.handed_over);
             if start >= end {
                 return Some(start);
             }
-            self.waited += u64::from(message.begun || free > message.handed_over);
-            let bytes = shared.packet_bytes(message.rest);
-            let passage = self.ports.send(place, start, bytes);
-            let port = self.ports.get(place);
-            let state = &mut self.states[place];
-            let hop = Hop {
-                offset: 0,
-                node: port.to,
-                link: port.link,
-                destination: shared.node_of(message.message.destination),
-                bytes,
-                switches: 0,
-                flow: message.message.flow,
-                handed_over: message.handed_over,
-                left: passage.started,
-                key: key(host, state.packets),
-                token: message.message.token,
-            };
-            state.packets += 1;
-            message.begun = true;
-            message.rest -= message.rest.min(shared.mtu);
-            output.leaves(shared, port, passage.arrives, hop);
-            if message.rest == 0 {
+            self.send_packet(shared, place, host, &waiting.of, waiting.rest, output);
+            waiting.of.begun = true;
+            waiting.rest -= waiting.rest.min(shared.mtu);
+            if waiting.rest == 0 {
                 return None;
             }
         }
+    }
+
+    /// Cuts a packet off the `rest` bytes of a message, as soon as the link is free.
+    #[inline(always)]
+    fn send_packet(
+        &mut self,
+        shared: &Shared,
+        place: usize,
+        host: HostIndex,
+        &Sending { handed_over, message, begun }: &Sending,
+        rest: u64,
+        output: &mut impl HostOutput,
+    ) {
+        let free = self.ports.free(place);
+        self.waited += u64::from(begun || free > handed_over);
+        let bytes = shared.packet_bytes(rest);
+        let number = self.ports.packets(place);
+        let passage = self.ports.send(place, free.max(handed_over), bytes);
+        let port = self.ports.get(place);
+        let hop = Hop {
+            offset: 0,
+            node: port.to,
+            link: port.link,
+            destination: shared.node_of(message.destination),
+            bytes,
+            switches: 0,
+            flow: message.flow,
+            handed_over,
+            left: passage.started,
+            key: key(host, number),
+            token: message.token,
+        };
+        output.leaves(shared, port, passage.arrives, hop);
     }
 }

@@ -9,11 +9,23 @@ use crate::topology::{LinkId, NodeId, Topology};
 /// Ports of a block at most, unless a single switch has more.
 const BLOCK_PORTS: usize = 1_024;
 
+/// Blocks of a part at most, but for those that the last levels begin.
+const MAX_BLOCKS: usize = 1 << 15;
+
 /// Where a node is simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct NodePlace {
     pub part: u16,
     pub block: u16,
+}
+
+/// Switches next to each other that fit into a cache together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Block {
+    /// Its ports, by their numbers in the part.
+    pub ports: Range<u32>,
+    /// Where its first port lies among all links by the nodes at which they begin ([`Topology::ports`]); the others follow.
+    pub position: u32,
 }
 
 /// What one part has.
@@ -23,8 +35,8 @@ pub(super) struct PartLayout {
     pub hosts: Range<u32>,
     /// The links that begin at its switches: its ports.
     pub links: Vec<LinkId>,
-    /// The ports of each of its blocks. One block more is that of its hosts.
-    pub blocks: Vec<Range<u32>>,
+    /// One block more is that of its hosts.
+    pub blocks: Vec<Block>,
 }
 
 /// All nodes in their parts.
@@ -63,19 +75,22 @@ impl Layout {
     }
 
     fn add_switches(&mut self, topology: &Topology, part: usize, switches: Range<u32>) {
+        let first = switches.start;
         for node in switches.map(NodeId) {
             let PartLayout { links, blocks, .. } = &mut self.parts[part];
             let out = topology.out(node);
-            let room = blocks.last().map_or(0, |block| BLOCK_PORTS.saturating_sub(block.len()));
-            if blocks.is_empty() || (room < out.len() && blocks.len() < usize::from(u16::MAX - 1)) {
-                blocks.push(count(links.len())..count(links.len()));
+            let room = blocks.last().map_or(0, |block| BLOCK_PORTS.saturating_sub(block.ports.len()));
+            // Switches that do not follow each other in the topology have no block in common.
+            if node.0 == first || (room < out.len() && blocks.len() < MAX_BLOCKS) {
+                let port = count(links.len());
+                blocks.push(Block { ports: port..port, position: topology.ports().begin(node.0 as usize) });
             }
             for link in out {
                 self.ports[link.0 as usize] = count(links.len());
                 links.push(*link);
             }
             if let Some(block) = blocks.last_mut() {
-                block.end = count(links.len());
+                block.ports.end = count(links.len());
             }
             self.places[node.0 as usize] = place(part, blocks.len() - 1);
         }

@@ -6,15 +6,19 @@
 //! exchange packets between two windows. There is no queue of events, and ties are broken by time and place alone, so that neither the number of
 //! parts nor the order of work shows in a result.
 
+mod ahead;
 mod calendar;
+mod due;
 mod hop;
 mod hosts;
 mod layout;
 mod optimistic;
+mod order;
 mod part;
 mod port;
 mod ranks;
 mod shared;
+mod waits;
 
 use std::ops::RangeInclusive;
 

@@ -1,19 +1,23 @@
 //! One part of the network, window by window. No other part is read or written while a window runs.
 
-use super::calendar::Calendar;
+use super::calendar::{Bucket, Calendar};
 use super::hop::Hop;
 use super::hosts::{HostOutput, Hosts};
-use super::layout::NodePlace;
+use super::layout::{Block, NodePlace};
+use super::order::{Order, WORD, next_bit};
 use super::port::{OutPort, Ports};
 use super::shared::Shared;
+use crate::count::count;
 use crate::fabric::windows::{self, HostMessages, Letter, PartObserver, put};
-use crate::kernel::{Place, tie};
 use crate::network::Token;
 use crate::time::SimTime;
 use crate::topology::NodeId;
 
 /// No simulation has as many windows.
 const MAX_WINDOWS: u64 = 1 << 62;
+
+/// Ports that are read ahead of their packets: fewer are in the cache anyway.
+const PORTS_OF_A_CACHE: usize = 1 << 13;
 
 /// What one part sends another in a window.
 #[derive(Default)]
@@ -72,7 +76,7 @@ pub(super) struct Outbox {
 }
 
 impl HostOutput for Outbox {
-    #[inline]
+    #[inline(always)]
     fn leaves(&mut self, shared: &Shared, port: &OutPort, arrives: SimTime, hop: Hop) {
         let (window, offset) = shared.window_after(self.window, self.begin, arrives);
         let hop = Hop { offset, ..hop };
@@ -97,23 +101,23 @@ impl HostOutput for Outbox {
 pub(super) struct Part<O, M> {
     pub hosts: Hosts<M>,
     pub ports: Ports,
-    /// The first port of each block of switches.
-    blocks: Vec<(u32, u32)>,
+    /// The blocks of its switches.
+    blocks: Vec<Block>,
     pub outbox: Outbox,
     pub observer: O,
     pub arrived: u64,
     pub delivered: u64,
     pub dropped: u64,
-    /// Of the block at work: port within the block x 2^32 + place in its list.
-    keys: Vec<u64>,
-    sorted: Vec<u64>,
-    begins: Vec<u32>,
+    /// The packets of the block at work.
+    order: Order,
+    /// Those of its packets that arrive behind the end of the run.
+    late: Vec<Hop>,
 }
 
 impl<O: PartObserver, M: HostMessages> Part<O, M> {
     pub fn new(shared: &Shared, part: u16, observer: O, messages: M) -> Self {
         let layout = &shared.layout.parts[usize::from(part)];
-        let blocks: Vec<_> = layout.blocks.iter().map(|block| (block.start, block.end)).collect();
+        let blocks = layout.blocks.clone();
         Self {
             hosts: Hosts::new(shared, layout.hosts.clone(), messages),
             ports: Ports::new(shared, layout.links.iter().copied()),
@@ -131,9 +135,8 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
             arrived: 0,
             delivered: 0,
             dropped: 0,
-            keys: Vec::new(),
-            sorted: Vec::new(),
-            begins: Vec::new(),
+            order: Order::default(),
+            late: Vec::new(),
         }
     }
 
@@ -170,72 +173,90 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
         self.hosts.forget_messages();
     }
 
+    /// A block is done with the packets of its list in this window: those that are late stay.
+    fn give_back(&mut self, window: u64, block: usize, bucket: Bucket) {
+        self.outbox.arrivals.give_back(bucket);
+        for hop in self.late.drain(..) {
+            self.outbox.arrivals.push(window, count(block), hop);
+        }
+    }
+
     /// The packets that arrive at hosts.
     fn deliver(&mut self, shared: &Shared, window: u64, end: SimTime) {
         let block = self.blocks.len();
         let bucket = self.outbox.arrivals.take(window, block);
-        for hop in bucket.iter() {
-            let at = self.outbox.begin.plus_ps(hop.offset.into());
-            if at >= end {
-                self.outbox.arrivals.push(window, u32::try_from(block).unwrap_or(u32::MAX), *hop);
-                continue;
+        let mut delivered = 0;
+        for numbers in self.outbox.arrivals.numbers(bucket) {
+            for hop in self.outbox.arrivals.items(numbers) {
+                let at = self.outbox.begin.plus_ps(hop.offset.into());
+                if at >= end {
+                    self.late.push(*hop);
+                    continue;
+                }
+                delivered += 1;
+                self.observer.delivered(&shared.record(hop, at));
             }
-            self.delivered += 1;
-            self.arrived += 1;
-            self.observer.delivered(&shared.record(hop, at));
         }
-        self.outbox.arrivals.recycle(bucket);
+        self.delivered += delivered;
+        self.arrived += delivered;
+        self.give_back(window, block, bucket);
     }
 
     /// The packets that arrive at the switches of a block: sorted by output port, then, at each port, in the order of time.
-    fn run_block(&mut self, shared: &Shared, window: u64, block: usize, end: SimTime) {
-        let bucket = self.outbox.arrivals.take(window, block);
-        if bucket.len() == 0 {
+    fn run_block(&mut self, shared: &Shared, window: u64, number: usize, end: SimTime) {
+        let bucket = self.outbox.arrivals.take(window, number);
+        if bucket.is_empty() {
             return;
         }
-        let (first, last) = self.blocks[block];
-        self.keys.clear();
+        let block = &self.blocks[number];
+        let (first, begin) = (block.ports.start, self.outbox.begin);
+        let limit = end.since_ps(begin);
+        let arrivals = &self.outbox.arrivals;
+        self.order.begin(block.ports.len(), arrivals.number_bits());
+        let mut arrived = 0;
         // One loop a step, so that the loads of many packets are under way together.
-        for (place, hop) in bucket.iter().enumerate() {
-            let at = self.outbox.begin.plus_ps(hop.offset.into());
-            if at >= end {
-                self.outbox.arrivals.push(window, u32::try_from(block).unwrap_or(u32::MAX), *hop);
-                continue;
+        for numbers in arrivals.numbers(bucket) {
+            for (number, hop) in numbers.clone().zip(arrivals.items(numbers)) {
+                if u64::from(hop.offset) >= limit {
+                    self.late.push(*hop);
+                    continue;
+                }
+                arrived += 1;
+                if let Some(port) = shared.route_in(block, hop) {
+                    self.order.put(port - first, hop.offset, number);
+                }
             }
-            self.arrived += 1;
-            let Some(link) = shared.route(hop) else { continue };
-            self.keys.push((u64::from(link.0) << 32) | place as u64);
         }
-        for key in &mut self.keys {
-            let port = shared.layout.ports[port_of(*key)] - first;
-            *key = (u64::from(port) << 32) | (*key & u64::from(u32::MAX));
+        self.arrived += arrived;
+        if self.ports.len() > PORTS_OF_A_CACHE {
+            self.ports.prefetch(self.order.ports().map(|port| first as usize + port));
         }
-        sort_by_port(&mut self.keys, (last - first) as usize, &mut self.begins, &mut self.sorted);
-        self.ports.prefetch(self.sorted.iter().map(|key| first as usize + port_of(*key)));
-        let keys = std::mem::take(&mut self.keys);
-        let mut sorted = std::mem::take(&mut self.sorted);
-        for same in sorted.chunk_by_mut(|a, b| a >> 32 == b >> 32) {
-            if same.len() > 1 {
-                same.sort_unstable_by_key(|key| {
-                    let hop = bucket.get(place_of(*key));
-                    (hop.offset, tie(self.outbox.begin.plus_ps(hop.offset.into()), Place(hop.link.0)))
+        for word in 0..self.order.words() {
+            let mut bits = self.order.take_word(word);
+            while let Some(bit) = next_bit(&mut bits) {
+                let port = word * WORD + bit;
+                let arrivals = &self.outbox.arrivals;
+                let packets = self.order.take(port, |number| {
+                    let hop = arrivals.get(number);
+                    (begin.plus_ps(hop.offset.into()), hop.link)
                 });
-            }
-            for key in same {
-                self.offer(shared, first as usize + port_of(*key), bucket.get(place_of(*key)));
+                for place in 0..packets {
+                    self.offer(shared, first as usize + port, self.order.number(place));
+                }
             }
         }
-        (self.keys, self.sorted) = (keys, sorted);
-        self.outbox.arrivals.recycle(bucket);
+        self.give_back(window, number, bucket);
     }
 
     #[inline]
-    fn offer(&mut self, shared: &Shared, port: usize, hop: &Hop) {
+    fn offer(&mut self, shared: &Shared, port: usize, number: usize) {
+        let hop = self.outbox.arrivals.get(number);
         let at = self.outbox.begin.plus_ps(hop.offset.into());
         match self.ports.offer(port, at, hop.bytes) {
             Some(arrives) => {
                 let port = self.ports.get(port);
-                self.outbox.leaves(shared, port, arrives, hop.onto(port.link, port.to));
+                let hop = hop.onto(port.link, port.to);
+                self.outbox.leaves(shared, port, arrives, hop);
             }
             None => {
                 self.dropped += 1;
@@ -295,40 +316,5 @@ impl<O: PartObserver, M: HostMessages> windows::Part for Part<O, M> {
 
     fn events(&self) -> u64 {
         self.arrived + self.hosts.waited
-    }
-}
-
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the lower half")]
-const fn place_of(key: u64) -> usize {
-    key as u32 as usize
-}
-
-#[inline]
-const fn port_of(key: u64) -> usize {
-    (key >> 32) as usize
-}
-
-/// Sorts `keys` by their ports, of which there are `ports`, into `sorted`; by counting, unless there are few keys.
-fn sort_by_port(keys: &mut Vec<u64>, ports: usize, begins: &mut Vec<u32>, sorted: &mut Vec<u64>) {
-    sorted.clear();
-    if keys.len() < ports / 8 {
-        keys.sort_unstable();
-        std::mem::swap(keys, sorted);
-        return;
-    }
-    begins.clear();
-    begins.resize(ports + 1, 0);
-    for key in keys.iter() {
-        begins[port_of(*key) + 1] += 1;
-    }
-    for port in 0..ports {
-        begins[port + 1] += begins[port];
-    }
-    sorted.resize(keys.len(), 0);
-    for key in keys.iter() {
-        let place = &mut begins[port_of(*key)];
-        sorted[*place as usize] = *key;
-        *place += 1;
     }
 }

@@ -2,9 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::layout::{Layout, NodePlace};
 use strength_reduce::StrengthReducedU64;
 
+use super::layout::{Block, Layout, NodePlace};
+use crate::count::count;
 use crate::fabric::messages::NUMBER;
 use crate::fabric::packet::PacketRecord;
 use crate::fabric::store_and_forward::StoreAndForwardConfig;
@@ -35,7 +36,7 @@ pub(super) struct Shared {
     in_order: bool,
     /// Bytes of the largest packet.
     pub largest: u32,
-    flit: u64,
+    flit: StrengthReducedU64,
     pub mtu: u64,
     pub headers: u64,
     pub switch_delay: u64,
@@ -63,7 +64,7 @@ impl Shared {
             in_order,
             layout,
             largest: u32::try_from(*packet_bytes.end()).unwrap_or(u32::MAX),
-            flit: config.flit.get(),
+            flit: StrengthReducedU64::new(config.flit.get()),
             mtu: config.mtu.get(),
             headers: config.headers.get(),
             switch_delay: config.switch_delay.ps(),
@@ -143,7 +144,7 @@ impl Shared {
             destination: self.host_of(hop.destination),
             number: hop.key & NUMBER,
             bytes: hop.bytes,
-            flits: u32::try_from(u64::from(hop.bytes).div_ceil(self.flit)).unwrap_or(u32::MAX),
+            flits: u32::try_from((u64::from(hop.bytes) + self.flit.get() - 1) / self.flit).unwrap_or(u32::MAX),
             switches: hop.switches,
             token: hop.token,
         }
@@ -165,15 +166,30 @@ impl Shared {
     #[inline]
     pub fn route(&self, hop: &Hop) -> Option<LinkId> {
         let next = self.routes.next(hop.node, hop.link, hop.destination);
-        let mut position = 0;
-        if next.links.len() > 1 {
-            let source = self.node_of(hop.source());
-            let choice = self.routes.choose(next.links.len(), hop.node, hop.key, hop.flow, source, hop.destination);
-            if let Choice::Index(index) = choice {
-                position = index;
-            }
+        next.links.get(self.choose(next.links.len(), hop)).copied()
+    }
+
+    /// The port by which a packet goes on that has come to a switch of `block`: its number in the part.
+    #[inline]
+    pub fn route_in(&self, block: &Block, hop: &Hop) -> Option<u32> {
+        if let Some(positions) = self.routes.positions(hop.node, hop.destination) {
+            let position = positions.start + count(self.choose(positions.len(), hop));
+            return (position < positions.end).then(|| position - block.position + block.ports.start);
         }
-        next.links.get(position).copied()
+        Some(self.layout.ports[self.route(hop)?.0 as usize])
+    }
+
+    /// Which of `ways` links a packet takes that has come to a switch.
+    #[inline]
+    fn choose(&self, ways: usize, hop: &Hop) -> usize {
+        if ways <= 1 {
+            return 0;
+        }
+        let source = self.node_of(hop.source());
+        match self.routes.choose(ways, hop.node, hop.key, hop.flow, source, hop.destination) {
+            Choice::Index(index) => index,
+            Choice::ByCredits => 0,
+        }
     }
 }
 
