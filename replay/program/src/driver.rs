@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use foldhash::fast::RandomState;
 use netsim::engine::{self, End, Workload};
 use netsim::network::{Delivery, FlowId, HostIndex, Network, Token};
 use netsim::time::SimTime;
@@ -11,6 +10,7 @@ use netsim::units::DurationPs;
 
 use crate::background::{BACKGROUND, Background};
 use crate::builder::{MatchBy, Moment, Operation, OperationId, Placed, Program, RankId};
+use crate::connections::Connections;
 use crate::due::{CpuIndex, Due, DueEvents};
 use crate::matching::{Envelope, Matching};
 use crate::stuck::StuckError;
@@ -62,7 +62,7 @@ pub struct Driver<'p> {
     /// Each operation's CPU.
     cpu_of: Vec<CpuIndex>,
     due: DueEvents,
-    flows: HashMap<(RankId, RankId), FlowId, RandomState>,
+    flows: Connections,
     matching: Matching,
     /// When the message of each send that has ended was sent.
     sent: Vec<SimTime>,
@@ -97,7 +97,7 @@ impl<'p> Driver<'p> {
             cpus,
             cpu_of,
             due,
-            flows: HashMap::default(),
+            flows: Connections::new(program.ranks()),
             matching: Matching::new(program.operations.iter().any(takes_any)),
             sent: vec![SimTime::ZERO; open.len()],
             in_flight: 0,
@@ -275,17 +275,17 @@ impl<'p> Driver<'p> {
                 network.open_connection(source, destination).0
             };
         }
-        if let Some(flow) = self.flows.get(&(from, to)) {
-            return *flow;
+        if let Some(flow) = self.flows.get(from, to) {
+            return flow;
         }
         if source == destination {
             let flow = network.open_flow(source, destination);
-            self.flows.insert((from, to), flow);
+            self.flows.insert(from, to, flow);
             return flow;
         }
         let (there, back) = network.open_connection(source, destination);
-        self.flows.insert((from, to), there);
-        self.flows.insert((to, from), back);
+        self.flows.insert(from, to, there);
+        self.flows.insert(to, from, back);
         there
     }
 

@@ -13,6 +13,7 @@ pub mod alog;
 mod background;
 mod builder;
 mod collectives;
+mod connections;
 pub mod dimemas;
 mod driver;
 mod due;

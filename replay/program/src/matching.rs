@@ -58,6 +58,68 @@ fn take_first<K: Eq + Hash>(queues: &mut HashMap<K, Queue>, key: K) -> Option<Or
     first
 }
 
+/// Receives or sends of a rank that are gone through one by one; more are looked up.
+const FEW: usize = 4;
+
+/// Receives or sends by envelope, those of an envelope in their order. Mostly a rank has few at a time, which lie together.
+#[derive(Debug, Default)]
+struct Envelopes {
+    /// By receiver, in their order.
+    few: Vec<Vec<(Envelope, Ordered)>>,
+    /// How many more each receiver has. All of them are behind the few.
+    more: Vec<usize>,
+    many: HashMap<Envelope, Queue>,
+}
+
+impl Envelopes {
+    /// Puts in the last one. Returns whether it is not among the few.
+    fn push(&mut self, envelope: Envelope, last: Ordered) -> bool {
+        let to = envelope.to.0 as usize;
+        if to >= self.few.len() {
+            self.few.resize_with(to + 1, Vec::new);
+            self.more.resize(to + 1, 0);
+        }
+        let is_one_of_few = self.more[to] == 0 && self.few[to].len() < FEW;
+        if is_one_of_few {
+            self.few[to].push((envelope, last));
+        } else {
+            self.more[to] += 1;
+            self.many.entry(envelope).or_default().push(last);
+        }
+        !is_one_of_few
+    }
+
+    /// The few of a receiver.
+    fn few(&self, to: RankId) -> &[(Envelope, Ordered)] {
+        self.few.get(to.0 as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// The first of an envelope.
+    fn first(&self, envelope: Envelope) -> Option<Ordered> {
+        let few = self.few(envelope.to).iter().find(|(of, _)| *of == envelope).map(|(_, first)| *first);
+        few.or_else(|| self.many.get(&envelope)?.first)
+    }
+
+    /// Takes the first of a receiver's few for which `is_wanted`.
+    fn take_few(&mut self, to: RankId, is_wanted: impl Fn(&Envelope) -> bool) -> Option<Ordered> {
+        let place = self.few(to).iter().position(|(of, _)| is_wanted(of))?;
+        Some(self.few[to.0 as usize].remove(place).1)
+    }
+
+    /// Takes the first of an envelope from those that are not among the few.
+    fn take_many(&mut self, envelope: Envelope) -> Option<Ordered> {
+        let more = self.more.get_mut(envelope.to.0 as usize).filter(|more| **more > 0)?;
+        let first = take_first(&mut self.many, envelope)?;
+        *more -= 1;
+        Some(first)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Ordered> {
+        let few = self.few.iter().flatten().map(|(_, ordered)| ordered);
+        few.chain(self.many.values().flat_map(Queue::iter))
+    }
+}
+
 /// Posted receives and messages that none has taken.
 #[derive(Debug)]
 pub(crate) struct Matching {
@@ -65,12 +127,12 @@ pub(crate) struct Matching {
     /// Whether there are receives from any rank.
     takes_any: bool,
     /// Receives from one rank.
-    posted: HashMap<Envelope, Queue>,
+    posted: Envelopes,
     /// Receives from any rank.
     posted_any: HashMap<(RankId, u64), Queue>,
     /// Sends whose messages came.
-    arrived: HashMap<Envelope, Queue>,
-    /// The same of a receiver and a tag by their order, if there are receives from any rank.
+    arrived: Envelopes,
+    /// Those of them that are not among the few, of a receiver and a tag by their order, if there are receives from any rank.
     arrived_any: HashMap<(RankId, u64), BTreeMap<u64, Envelope>>,
 }
 
@@ -80,9 +142,9 @@ impl Matching {
         Self {
             next: 0,
             takes_any,
-            posted: HashMap::default(),
+            posted: Envelopes::default(),
             posted_any: HashMap::default(),
-            arrived: HashMap::default(),
+            arrived: Envelopes::default(),
             arrived_any: HashMap::default(),
         }
     }
@@ -94,22 +156,28 @@ impl Matching {
 
     /// A receive is posted: the send whose message it takes, if one is there.
     pub fn post(&mut self, receive: OperationId, envelope: Envelope) -> Option<OperationId> {
-        if let Some((order, send)) = take_first(&mut self.arrived, envelope) {
+        if let Some((_, send)) = self.arrived.take_few(envelope.to, |of| *of == envelope) {
+            return Some(send);
+        }
+        if let Some((order, send)) = self.arrived.take_many(envelope) {
             if self.takes_any {
                 self.arrived_any.get_mut(&(envelope.to, envelope.tag))?.remove(&order);
             }
             return Some(send);
         }
         let order = self.order();
-        self.posted.entry(envelope).or_default().push((order, receive));
+        self.posted.push(envelope, (order, receive));
         None
     }
 
     /// The same of a receive that takes any rank's message.
     pub fn post_any(&mut self, receive: OperationId, to: RankId, tag: u64) -> Option<OperationId> {
+        if let Some((_, send)) = self.arrived.take_few(to, |of| of.tag == tag) {
+            return Some(send);
+        }
         if let Some((_, envelope)) = self.arrived_any.get_mut(&(to, tag)).and_then(BTreeMap::pop_first) {
             // The earliest of a receiver and a tag is the earliest of its sender.
-            return take_first(&mut self.arrived, envelope).map(|(_, send)| send);
+            return self.arrived.take_many(envelope).map(|(_, send)| send);
         }
         let order = self.order();
         self.posted_any.entry((to, tag)).or_default().push((order, receive));
@@ -122,14 +190,14 @@ impl Matching {
         let taken = if self.any_was_posted_first(envelope) {
             take_first(&mut self.posted_any, (to, tag))
         } else {
-            take_first(&mut self.posted, envelope)
+            let few = self.posted.take_few(to, |of| *of == envelope);
+            few.or_else(|| self.posted.take_many(envelope))
         };
         if let Some((_, receive)) = taken {
             return Some(receive);
         }
         let order = self.order();
-        self.arrived.entry(envelope).or_default().push((order, send));
-        if self.takes_any {
+        if self.arrived.push(envelope, (order, send)) && self.takes_any {
             self.arrived_any.entry((to, tag)).or_default().insert(order, envelope);
         }
         None
@@ -139,11 +207,11 @@ impl Matching {
     fn any_was_posted_first(&self, envelope: Envelope) -> bool {
         let first = |queue: Option<&Queue>| queue.and_then(|queue| queue.first);
         let any = if self.takes_any { first(self.posted_any.get(&(envelope.to, envelope.tag))) } else { None };
-        any.is_some_and(|(order, _)| first(self.posted.get(&envelope)).is_none_or(|(other, _)| order < other))
+        any.is_some_and(|(order, _)| self.posted.first(envelope).is_none_or(|(other, _)| order < other))
     }
 
     /// Messages that no receive has taken, and who sent each: the lowest of these.
     pub fn left(&self) -> Option<OperationId> {
-        self.arrived.values().flat_map(Queue::iter).map(|(_, send)| *send).min()
+        self.arrived.iter().map(|(_, send)| *send).min()
     }
 }
