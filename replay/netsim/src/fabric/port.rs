@@ -102,6 +102,13 @@ impl Port {
         SimTime(self.free_ps)
     }
 
+    /// When the first packet begins to leave of those that wait, if any of them is known to.
+    #[inline]
+    #[must_use]
+    pub fn next_start(&self) -> Option<SimTime> {
+        self.waiting.front().map(|(start, _)| *start)
+    }
+
     /// From the offer of a packet of `bytes` to its arrival, picoseconds, when the link is free or its bucket full.
     #[must_use]
     pub fn idle_ps(&self, bytes: u32) -> u64 {

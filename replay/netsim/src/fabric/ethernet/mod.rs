@@ -23,7 +23,7 @@ mod receiver;
 mod sender;
 
 use super::flow_packets::{FlowFabric, FlowPackets};
-use super::ids::PacketId;
+use super::ids::{MessageId, PacketId};
 use super::instant::collect_instant;
 use super::packet::{HostLinksDiffer, LinkTime, Observer, host_rate};
 use super::pipe::{Pipe, PipeConfig};
@@ -144,8 +144,10 @@ enum Event {
     /// A receiver's.
     DelayedAck(u32),
     /// A message is through the loopback.
-    Looped(Token),
+    Looped(MessageId),
 }
+
+const _: () = assert!(size_of::<Event>() == 8, "events are small: a queue of many lies outside of the cache");
 
 /// A switched Ethernet with TCP at its hosts.
 pub struct Ethernet {
@@ -158,6 +160,8 @@ pub struct Ethernet {
     paths: Vec<u32>,
     flows: Vec<TcpFlow>,
     packets: Slab<PacketId, Packet>,
+    /// Messages in the loopback.
+    looped: Slab<MessageId, Token>,
     queue: EventQueue<Event>,
     /// Events until what further ones need is read.
     until_read: u32,
@@ -204,6 +208,7 @@ impl Ethernet {
             paths: Vec::new(),
             flows: Vec::new(),
             packets: Slab::default(),
+            looped: Slab::default(),
             queue: EventQueue::new(horizon),
             until_read: 0,
             resent: 0,
@@ -303,7 +308,7 @@ impl Ethernet {
             }
             Event::Timer(flow) => self.timer(now, flow),
             Event::DelayedAck(flow) => self.delayed_ack(now, flow),
-            Event::Looped(token) => deliveries.push(Delivery { token, at: now }),
+            Event::Looped(id) => deliveries.push(Delivery { token: self.looped.remove(id), at: now }),
         }
     }
 }
@@ -375,7 +380,8 @@ impl Network for Ethernet {
         if let Some(pipe) = &mut entry.loopback {
             let at = pipe.hand_over(now, bytes, &self.config.loopback);
             self.looped_bytes += bytes;
-            self.queue.schedule(at, Phase::Arrive, place, Event::Looped(token));
+            let id = self.looped.insert(token);
+            self.queue.schedule(at, Phase::Arrive, place, Event::Looped(id));
             return;
         }
         let was_open = bytes > 0 && entry.sender.written == 0 && entry.sender.round_trip.smoothed == 0;
