@@ -10,7 +10,7 @@ JAR     := hadoop-patches/target/hadoptic-agent.jar
 OUT     ?= out
 LAB     ?= --links 100mbit --uplink 50mbit --size 128MB
 
-.PHONY: help demo test lab bench scaling analyses predict job-matrix fuzz lint agents static dist tables ranks needs clean
+.PHONY: help demo test lab bench scaling parallel analyses predict job-matrix fuzz lint agents static dist tables ranks needs clean
 
 help:
 	@echo "make demo    replay a real captured job, as it was and grown to 64 workers, over several fabrics; ends with where the reports lie"
@@ -21,6 +21,7 @@ help:
 	@echo "make dist    a tarball and a .deb of all programs, the Java agent, manual pages, completions, units: target/package"
 	@echo "make bench   benchmarks of the hot paths, beside peers; writes docs/benchmarks.md"
 	@echo "make scaling how time and memory grow with the network (figure 14 of INSEE); writes docs/scaling.md"
+	@echo "make parallel one run on the cores that are here, in both modes (figures 12 to 15 of FatTreeSim; minutes); writes docs/parallel-figures.md"
 	@echo "make analyses what one may look at in a network (figure 9 of INSEE); writes docs/analyses.md"
 	@echo "make predict jobs run on several networks, and predicted for each from the others: errors beside real runs (root, hours)"
 	@echo "make job-matrix  jobs run in many sizes, and made of one recorded run: errors beside real runs (root, many hours)"
@@ -68,6 +69,10 @@ bench:
 scaling:
 	cargo build --release $(TABLES)
 	target/release/scaling --out docs
+
+parallel:
+	cargo build --release $(TABLES)
+	target/release/parallel --out docs
 
 analyses:
 	cargo build --release $(TABLES)
