@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use trace::ids::{ConnectionId, HostId, ProcessId};
 use trace::jvm::JvmRecord;
+use trace::manifest::NetworkEstimate;
 use trace::rows::{ConnectionRow, HostRow, LimitRow, OwnerEvidence};
 use trace::socket::SocketRecord;
 
@@ -142,23 +143,33 @@ pub(crate) fn message(connection: ConnectionId, (draft, times): (Draft, Times), 
 }
 
 /// All that connections are put together with.
-pub(crate) struct Assembly {
-    pub hosts: Vec<HostCapture>,
+pub(crate) struct Assembly<'a> {
+    pub hosts: &'a [HostCapture],
     pub histories: Histories,
     pub alignment: Alignment,
-    pub order: Order,
+    pub order: &'a Order,
     pub processes: Processes,
     pub book: AddressBook,
     pub jvm: JvmEvents,
     pub threads: ThreadStarts,
     pub packets: u64,
-    pub links_of_network: Links,
     /// What is wanted.
     pub span: Span,
 }
 
-impl Assembly {
-    /// Makes rows of everything; the messages of what was read lie in `log`.
+/// Adds what packets tell of the network to what else they say.
+pub(crate) fn add_network(merged: &mut Merged, links: Links, order: &Order) {
+    let joined = &mut merged.joined;
+    let Links { estimates, full_uplinks } = links;
+    merged.network = network::estimate(estimates, &joined.hosts, &joined.connections);
+    joined.full_uplinks = vec![FullTimes::default(); joined.hosts.len()];
+    for (number, times) in full_uplinks.into_iter().enumerate() {
+        joined.full_uplinks[order.id_of(number).index()] = times;
+    }
+}
+
+impl Assembly<'_> {
+    /// Makes rows of everything but of the network ([`add_network`]); the messages of what was read lie in `log`.
     ///
     /// # Errors
     /// If a temporary file fails.
@@ -168,25 +179,13 @@ impl Assembly {
         attribution: Vec<Attribution>,
         (read, log): (Vec<Option<Read>>, MessageLog),
     ) -> io::Result<Merged> {
-        let Self {
-            hosts,
-            histories,
-            alignment,
-            order,
-            mut processes,
-            book,
-            jvm,
-            threads,
-            packets,
-            links_of_network,
-            span,
-        } = self;
+        let Self { hosts, histories, alignment, order, mut processes, book, jvm, threads, packets, span } = self;
         let window_ns = (
             links.iter().map(|link| link.first_ns).min().unwrap_or(0),
             links.iter().map(|link| link.last_ns).max().unwrap_or(0),
         );
         let window_ns = span.part_of(window_ns);
-        let mut rows = host_rows(&hosts, &alignment, &order, window_ns.0);
+        let mut rows = host_rows(hosts, &alignment, order, window_ns.0);
         let mut connections = Vec::with_capacity(links.len());
         let mut limits = Vec::new();
         let mut streams: Vec<[PackedStream; 2]> = Vec::with_capacity(links.len());
@@ -216,7 +215,7 @@ impl Assembly {
         drop(attribution);
         let missing = connections.iter().map(|row| row.client_missing_bytes.saturating_add(row.server_missing_bytes));
         losses.lost("", LossKind::NeverCaptured, missing.fold(0, u64::saturating_add));
-        let by_inference = roles::infer(&messages, &connections, &listening(&hosts, &processes), &mut processes.rows);
+        let by_inference = roles::infer(&messages, &connections, &listening(hosts, &processes), &mut processes.rows);
         if !by_inference.is_empty() {
             let names = by_inference.iter().map(|process| {
                 let row = &processes.rows[process.index()];
@@ -257,9 +256,9 @@ impl Assembly {
         drop(jvm);
         messages.check().and(spans.check())?;
         let clocks = Clocks {
-            hosts: host_clocks(&rows, &alignment, &order),
+            hosts: host_clocks(&rows, &alignment, order),
             reference: hosts[alignment.reference].name.clone(),
-            apart: apart(&hosts, &alignment),
+            apart: apart(hosts, &alignment),
             jumps: alignment.jumps.iter().map(|jump| (hosts[jump.host].name.clone(), jump.clone())).collect(),
             contradicting: alignment.contradicting,
             compared: alignment.compared,
@@ -267,12 +266,6 @@ impl Assembly {
             worst_ns: alignment.worst_ns,
             early_segments: early,
         };
-        let Links { estimates, full_uplinks: of_number } = links_of_network;
-        let network = network::estimate(estimates, &rows, &connections);
-        let mut full_uplinks = vec![FullTimes::default(); rows.len()];
-        for (number, times) in of_number.into_iter().enumerate() {
-            full_uplinks[order.id_of(number).index()] = times;
-        }
         let joined = Joined {
             hosts: rows,
             processes: processes.rows,
@@ -286,10 +279,10 @@ impl Assembly {
             threads,
             histories,
             losses,
-            full_uplinks,
+            full_uplinks: Vec::new(),
             window_ns,
         };
-        Ok(Merged { joined, notes, packets, clocks, network })
+        Ok(Merged { joined, notes, packets, clocks, network: NetworkEstimate::default() })
     }
 }
 

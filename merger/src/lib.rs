@@ -51,6 +51,7 @@ pub mod loss;
 mod maps;
 pub mod memory;
 pub mod merged;
+mod nearly_sorted;
 pub mod network;
 pub mod owners;
 pub mod packed_stream;

@@ -90,7 +90,7 @@ fn packets(input: File) -> io::Result<Volume> {
 }
 
 /// Packets of a file that are counted; what follows is taken to be like them.
-const SAMPLE_PACKETS: u64 = 1 << 19;
+const SAMPLE_PACKETS: u64 = 1 << 18;
 
 /// The begin of a file.
 struct Sample {

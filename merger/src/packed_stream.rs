@@ -62,10 +62,11 @@ impl StreamSpill {
     /// # Errors
     /// If the file cannot be made or written.
     pub fn keep(&self, mut stream: PackedStream) -> io::Result<PackedStream> {
-        let Bytes::Held(bytes) = &stream.bytes else { return Ok(stream) };
+        let Bytes::Held(bytes) = &mut stream.bytes else { return Ok(stream) };
         let length = bytes.len();
         let counted = length as u64;
         if length <= SMALL_BYTES || self.held.fetch_add(counted, Ordering::Relaxed) + counted <= self.limit {
+            bytes.shrink_to_fit();
             return Ok(stream);
         }
         self.held.fetch_sub(counted, Ordering::Relaxed);
@@ -125,7 +126,7 @@ impl PackedStream {
     pub fn of(stream: &Stream) -> Self {
         let segments = stream.segments.len();
         let block = if segments > MAX_SHORT { LONG_BLOCK } else { BLOCK };
-        let mut bytes = Vec::with_capacity(segments * USUAL_RECORD);
+        let mut bytes = Vec::with_capacity(segments * USUAL_RECORD + MAX_RECORD);
         let mut blocks = Vec::with_capacity(segments.div_ceil(block));
         let mut context = Context::default();
         for (number, segment) in stream.segments.iter().enumerate() {
@@ -136,7 +137,6 @@ impl PackedStream {
             }
             context.write(&mut bytes, segment);
         }
-        bytes.shrink_to_fit();
         Self { bytes: Bytes::Held(bytes), blocks, block: block as u32 }
     }
 
@@ -219,7 +219,10 @@ impl Context {
         if segment.in_flight_bytes != 0 {
             at += put(&mut record[at..], segment.in_flight_bytes);
         }
-        out.extend_from_slice(&record[..at]);
+        // All of it, cut back: a length that is known copies in place.
+        let end = out.len() + at;
+        out.extend_from_slice(&record);
+        out.truncate(end);
         *self = Self {
             end: segment.offset.wrapping_add(u64::from(segment.bytes)),
             sent_ns: segment.sent_ns,

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use trace::ids::{HostId, ProcessId, TimerId};
 use trace::rows::{Carrier, Evidence};
 
-use super::draft::{Cause, Draft};
+use super::draft::{Beat, Cause, Draft, Graph};
 use super::index::role;
 use super::rules::CauseInference;
+use crate::joined::Joined;
 use crate::maps::HashMap;
 
 /// The last polls of clients, and what waits for their answers.
@@ -20,27 +21,32 @@ pub(super) struct LastPolls {
     waiting: HashMap<Draft, Vec<Draft>>,
 }
 
+/// The loops of clients: first and last beat.
+fn loops<'g>(joined: &'g Joined, graph: &'g Graph) -> impl Iterator<Item = (TimerId, Beat, Beat)> + 'g {
+    let ends = graph.beats.iter().map(|beats| Some((*beats.first()?, *beats.last()?)));
+    let all = (0..).zip(ends).filter_map(|(number, ends)| ends.map(|(first, last)| (TimerId(number), first, last)));
+    all.filter(move |(_, _, last)| role(joined, graph.process(last.request)) == "Client")
+}
+
 impl LastPolls {
+    /// Lets the graph note what waits for them, before anything does.
+    pub fn watch(joined: &Joined, graph: &mut Graph) {
+        let responses: Vec<Draft> = loops(joined, graph).map(|(_, _, last)| last.response).collect();
+        responses.into_iter().for_each(|response| graph.watch(response));
+    }
+
     /// Finds them, when all causes but those of jobs' ends are known.
     pub fn find(inference: &CauseInference<'_>) -> Self {
-        let graph = &inference.graph;
-        let mut loops = Vec::new();
-        for (number, beats) in (0..).zip(&graph.beats) {
-            let (Some(first), Some(last)) = (beats.first(), beats.last()) else { continue };
-            if role(inference.joined, graph.process(last.request)) == "Client" {
-                let (begin, end) = (graph.happened(first.request), graph.happened(last.response));
-                loops.push((begin, end, last.response, TimerId(number)));
-            }
-        }
-        let mut waiting: HashMap<Draft, Vec<Draft>> =
-            loops.iter().map(|(_, _, response, _)| (*response, Vec::new())).collect();
-        for event in (0..graph.count()).filter(|event| !graph.is_beat(*event)) {
-            for cause in graph.causes(event) {
-                if let Some(events) = waiting.get_mut(&cause.event) {
-                    events.push(event);
-                }
-            }
-        }
+        let graph = &*inference.graph;
+        let all = loops(inference.joined, graph).map(|(timer, first, last)| {
+            (graph.happened(first.request), graph.happened(last.response), last.response, timer)
+        });
+        let mut loops: Vec<(u64, u64, Draft, TimerId)> = all.collect();
+        let waiting = loops.iter().map(|(_, _, response, _)| {
+            let events = graph.waiting(*response).into_iter().filter(|event| !graph.is_beat(*event));
+            (*response, events.collect())
+        });
+        let waiting = waiting.collect();
         loops.sort_by_key(|(begin, ..)| *begin);
         let latest = loops.iter().scan(0, |latest, (_, end, ..)| {
             *latest = (*end).max(*latest);

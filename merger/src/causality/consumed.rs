@@ -3,13 +3,13 @@
 use std::io;
 
 use super::draft::{Draft, number};
-use super::event::{NONE, some};
+use super::event::Place;
 use super::pieces::Pieces;
 use crate::spilled::RecordList;
 
 /// Marks of computing what was read, by piece.
 #[derive(Debug)]
-pub struct Consumed(RecordList<u32>);
+pub struct Consumed(RecordList<Place>);
 
 /// Memory that they take at most, bytes.
 const MAX_BYTES: usize = 1 << 20;
@@ -17,19 +17,17 @@ const MAX_BYTES: usize = 1 << 20;
 impl Consumed {
     /// None yet of all pieces.
     pub fn of(pieces: &Pieces) -> Self {
-        let mut marks = RecordList::within(MAX_BYTES);
-        (0..pieces.count()).for_each(|_| marks.push(NONE));
-        Self(marks)
+        Self(RecordList::blank(pieces.count(), MAX_BYTES))
     }
 
     /// Notes the mark of a piece.
     pub fn insert(&mut self, piece: Draft, mark: Draft) {
-        self.0.change(piece, |known| *known = number(mark));
+        self.0.change(piece, |known| *known = Place::of(number(mark)));
     }
 
     /// The mark of a piece.
     pub fn get(&self, piece: Draft) -> Option<Draft> {
-        some(self.0.get(piece)).map(|mark| mark as usize)
+        self.0.get(piece).get()
     }
 
     /// Whether all could be kept, and looked at.

@@ -8,6 +8,7 @@ use trace::rows::{Carrier, On};
 pub use super::event::{Cause, Draft, number};
 use super::event::{Event, FROM_CLIENT, Link, NONE, PACED, SINCE_LEFT, UNTOLD, some};
 use crate::compact::Message;
+use crate::maps::HashMap;
 use crate::spilled::{Record as _, RecordList};
 
 /// How much earlier than its cause an event may be recorded before the cause is disbelieved, nanoseconds: two stamps
@@ -35,6 +36,8 @@ pub struct Graph {
     pub beats: Vec<Vec<Beat>>,
     /// When the requests and the responses of these happened: beats of all times are looked at where news looks for one.
     beat_times: Vec<Vec<[u64; 2]>>,
+    /// Of some events which others were told to wait for them.
+    watched: HashMap<Draft, Vec<u32>>,
     /// Causes that were disbelieved because they came after their effect.
     pub disbelieved: u64,
     /// News for which no recorded beat was found in time, and which therefore go without a timer.
@@ -49,6 +52,7 @@ impl Default for Graph {
             names: vec![""],
             beats: Vec::new(),
             beat_times: Vec::new(),
+            watched: HashMap::default(),
             disbelieved: 0,
             without_beat: 0,
         }
@@ -231,6 +235,21 @@ impl Graph {
         self.beats.push(beats);
     }
 
+    /// Notes from now on which events wait for one.
+    pub fn watch(&mut self, event: Draft) {
+        self.watched.entry(event).or_default();
+    }
+
+    /// The events that wait for one that is watched, in their order.
+    pub fn waiting(&self, event: Draft) -> Vec<Draft> {
+        let told = self.watched.get(&event).into_iter().flatten().map(|waiting| *waiting as usize);
+        let mut waiting: Vec<Draft> =
+            told.filter(|waiting| self.causes(*waiting).any(|cause| cause.event == event)).collect();
+        waiting.sort_unstable();
+        waiting.dedup();
+        waiting
+    }
+
     /// What an event waits for, in the order in which that was found.
     pub fn causes(&self, event: Draft) -> impl Iterator<Item = Cause> + '_ {
         self.links(event).map(|(_, link)| link.cause())
@@ -271,6 +290,9 @@ impl Graph {
         }
         let place = number(self.causes.len());
         self.causes.push(Link::of(cause));
+        if let Some(waiting) = self.watched.get_mut(&cause.event) {
+            waiting.push(number(event));
+        }
         match last {
             Some(last) => self.causes.change(last, |link| link.next = place),
             None => self.events.change(event, |event| event.causes = place),

@@ -184,6 +184,33 @@ impl Record for Link {
     }
 }
 
+/// A place in a list, or none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place(u32);
+
+impl Place {
+    pub fn of(place: u32) -> Self {
+        Self(place)
+    }
+
+    pub fn get(self) -> Option<usize> {
+        some(self.0).map(|place| place as usize)
+    }
+}
+
+impl Record for Place {
+    const BLANK: Self = Self(NONE);
+    const BYTES: usize = u32::BYTES;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        self.0.write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        Self(input.u32())
+    }
+}
+
 /// A place in 32 bits; that more are there than fit is told when rows are made.
 pub fn number(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(NONE)

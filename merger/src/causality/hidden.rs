@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use trace::ids::{MessageId, ProcessId};
 use trace::jvm::JvmRecord;
-use trace::rows::{Evidence, MessageKind, StepKind};
+use trace::rows::{Evidence, StepKind};
 
 use super::consumed::Consumed;
 use super::draft::{Cause, Draft, Graph};
@@ -213,9 +213,9 @@ pub fn consume(
     let mut by_readers: Vec<(MessageId, held_back::Taken)> = Vec::new();
     let (mut consumed, mut taken) = (Consumed::of(pieces), Taken::default());
     let mut local: Vec<MessageId> = Vec::new();
-    for message in joined.messages.iter() {
-        let message = &message;
-        if message.kind != MessageKind::BlockData || message.from_client || message.bytes < MIN_STREAM_BYTES {
+    for message in &index.block_data {
+        let message = &joined.message(*message);
+        if message.from_client || message.bytes < MIN_STREAM_BYTES {
             continue;
         }
         let Some(kind) = kind_of(joined, receiver(joined, message)) else { continue };

@@ -6,7 +6,7 @@ use trace::ids::{ConnectionId, HostId, MessageId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind;
 
-use super::event::{NONE, number, some};
+use super::event::{NONE, Place, number, some};
 use crate::compact::{Message, ProcessingSpan};
 use crate::joined::Joined;
 use crate::maps::HashMap;
@@ -83,6 +83,8 @@ pub struct Index<'a> {
     pipelines: HashMap<(u64, MessageKind, u32), Vec<MessageId>>,
     /// Map outputs by the process that got them.
     pub map_outputs: HashMap<ProcessId, Vec<MessageId>>,
+    /// Data of blocks, in order.
+    pub block_data: Vec<MessageId>,
     /// Acknowledgements of written blocks by the process that got them.
     pub write_acks: HashMap<ProcessId, Vec<MessageId>>,
     /// When each process sent its first message.
@@ -97,27 +99,25 @@ pub struct Index<'a> {
 
 /// A place in a list by message, if it has one.
 #[derive(Debug, Default)]
-struct Places(RecordList<u32>);
+struct Places(RecordList<Place>);
 
 /// Memory that one of them takes at most, bytes.
 const PLACES_BYTES: usize = 1 << 20;
 
 impl Places {
     fn of(messages: usize) -> Self {
-        let mut places = RecordList::within(PLACES_BYTES);
-        (0..messages).for_each(|_| places.push(NONE));
-        Self(places)
+        Self(RecordList::blank(messages, PLACES_BYTES))
     }
 
     fn set(&mut self, message: MessageId, place: u32) {
         if message.index() < self.0.len() {
-            self.0.change(message.index(), |known| *known = place);
+            self.0.change(message.index(), |known| *known = Place::of(place));
         }
     }
 
     fn get(&self, message: MessageId) -> Option<usize> {
         let known = message.index() < self.0.len();
-        known.then(|| self.0.get(message.index())).and_then(some).map(|place| place as usize)
+        if known { self.0.get(message.index()).get() } else { None }
     }
 }
 
@@ -191,6 +191,9 @@ impl<'a> Index<'a> {
             MessageKind::BlockResponse => self.exchanges.entry(key).or_default().responses.push(id),
             MessageKind::BlockData | MessageKind::ShuffleResponse | MessageKind::HttpResponse => {
                 self.exchanges.entry(key).or_default().data.push(id);
+                if message.kind == MessageKind::BlockData {
+                    self.block_data.push(id);
+                }
                 if message.kind == MessageKind::ShuffleResponse
                     && let Some(process) = receiver(joined, message)
                 {

@@ -34,6 +34,7 @@ use std::borrow::Cow;
 use trace::rows::{DependencyRow, EventRow, JobRow, TaskRow, TimerRow};
 
 use self::check::Report;
+use self::clients::LastPolls;
 use self::draft::Graph;
 use self::ends::ProcessEnds;
 pub use self::error::CausalityError;
@@ -146,6 +147,7 @@ pub fn find(joined: &Joined, streams: Cow<'_, [[PackedStream; 2]]>) -> Result<Ca
     drop(streams);
     let pieces = pieces?;
     let timers = Timers::find(joined, &index, &pieces, &mut graph);
+    LastPolls::watch(joined, &mut graph);
     let (consumed, taken) = hidden::consume(joined, &index, &pieces, &measured, &mut graph);
     let threads = Threads::new(joined, &index, &pieces, &timers, &graph, &consumed)?;
     let mut inference = CauseInference {

@@ -31,7 +31,7 @@ use crate::joined::{Joined, Segment};
 use crate::maps::HashMap;
 use crate::network::FullTimes;
 use crate::packed_stream::PackedStream;
-use crate::spilled::{Reader, Record, RecordList, Writer};
+use crate::spilled::{Reader, Record, RecordList, RecordLog, Writer};
 
 /// Bytes of a piece at most, but for the rest of its last segment. HDFS forwards and acknowledges packets of 64 KiB.
 pub const PIECE_BYTES: u64 = 64 * 1024;
@@ -65,6 +65,8 @@ pub struct Pieces {
     places: RecordList<(u64, u32)>,
     /// By message: how its first piece follows on what was sent before it on the same stream.
     leads: RecordList<Lead>,
+    /// By message: when its last event had arrived, and this event.
+    pub deliveries: RecordLog<(u64, u32)>,
     /// Draft of the first piece of the message that is being cut, and how that one follows.
     current: (Draft, Lead),
     /// How often each pace was seen: network, receiver, sender.
@@ -117,6 +119,7 @@ impl Pieces {
             begins: RecordList::within(MAX_BYTES),
             places: RecordList::within(MAX_BYTES),
             leads: RecordList::within(MAX_BYTES),
+            deliveries: RecordLog::within(MAX_BYTES),
             current: (0, Lead::BLANK),
             paces: [0; 3],
         };
@@ -135,7 +138,7 @@ impl Pieces {
         let mut segments = read(&messages)?;
         while !messages.is_empty() {
             let behind = chunk();
-            let cut = || {
+            let cut = || -> io::Result<()> {
                 for (message, segments) in messages.iter().zip(segments) {
                     let connection = &joined.connections[message.connection.index()];
                     let full_uplink = joined.full_uplinks.get(sender_host(joined, message).index());
@@ -143,9 +146,13 @@ impl Pieces {
                     let state = streams.state(message, connection);
                     pieces.cut_message(joined, graph, (message, full_uplink), &segments, state);
                     streams.cut(message);
+                    let last = graph.count() - 1;
+                    pieces.deliveries.push((graph.arrived(last), number(last)))?;
                 }
+                Ok(())
             };
-            let ((), read) = rayon::join(cut, || read(&behind));
+            let (cut, read) = rayon::join(cut, || read(&behind));
+            cut?;
             (messages, segments) = (behind, read?);
         }
         pieces.begin(graph);
@@ -163,7 +170,7 @@ impl Pieces {
     /// # Errors
     /// If a temporary file failed.
     pub fn check(&self) -> io::Result<()> {
-        self.begins.check().and(self.places.check()).and(self.leads.check())
+        self.begins.check().and(self.places.check()).and(self.leads.check()).and(self.deliveries.check())
     }
 
     /// Notes that a message begins, or that none does any more.

@@ -45,7 +45,28 @@ impl Record for Delayed {
 }
 
 /// The id of a draft, [`NONE`] until it has one, and when it is handed over.
-type Handed = (u32, u64);
+#[derive(Clone, Copy, Debug)]
+struct Handed {
+    id: u32,
+    at_ns: u64,
+}
+
+impl Record for Handed {
+    const BLANK: Self = Self { id: NONE, at_ns: 0 };
+    const BYTES: usize = u32::BYTES + u64::BYTES;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        self.id.write(out);
+        self.at_ns.write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        Self { id: input.u32(), at_ns: input.u64() }
+    }
+}
+
+/// Memory that what is handed over takes at most, bytes.
+const HANDED_BYTES: usize = 4 << 20;
 
 impl Rows {
     /// Turns drafts into rows: ids in order of time (causes first among equals), delays from the causes.
@@ -57,8 +78,7 @@ impl Rows {
         if number(count) == NONE {
             return Err(CausalityError::TooManyEvents { count, limit: NONE });
         }
-        let mut handed: RecordList<Handed> = RecordList::default();
-        (0..graph.count()).for_each(|_| handed.push((NONE, 0)));
+        let mut handed: RecordList<Handed> = RecordList::blank(graph.count(), HANDED_BYTES);
         let mut rows = Self { names: graph.names.clone(), ..Self::default() };
         let mut drafts = Sorter::default();
         (0..graph.count()).try_for_each(|draft| drafts.push((graph.happened(draft), number(draft))))?;
@@ -75,7 +95,7 @@ impl Rows {
                 same.sort_unstable_by_key(|draft| (depth.get(draft).copied().unwrap_or(0), *draft));
             }
             for (draft, id) in same.iter().zip(&mut ids) {
-                handed.change(*draft as usize, |handed| handed.0 = id);
+                handed.change(*draft as usize, |handed| handed.id = id);
             }
             same.iter().try_for_each(|draft| rows.add(&graph, *draft as usize, &mut handed))?;
         }
@@ -86,11 +106,11 @@ impl Rows {
     }
 
     fn add(&mut self, graph: &Graph, draft: usize, handed: &mut RecordList<Handed>) -> io::Result<()> {
-        let (id, _) = handed.get(draft);
+        let Handed { id, .. } = handed.get(draft);
         let (mut latest, mut latest_left) = (None, 0);
         for (_, link) in graph.links(draft) {
             let cause = link.cause();
-            let (event, handed_ns) = handed.get(cause.event);
+            let Handed { id: event, at_ns: handed_ns } = handed.get(cause.event);
             if event >= id {
                 self.cyclic += 1;
                 continue;
@@ -112,7 +132,7 @@ impl Rows {
             (Some(latest), None) => event.happened_ns.saturating_sub(latest),
         };
         let handed_ns = latest.map_or(event.happened_ns, |latest: u64| latest.saturating_add(delay_ns));
-        handed.change(draft, |handed| handed.1 = handed_ns);
+        handed.change(draft, |handed| handed.at_ns = handed_ns);
         self.events.push(Delayed { event, delay_ns })
     }
 

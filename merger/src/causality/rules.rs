@@ -63,10 +63,9 @@ impl<'a> CauseInference<'a> {
     /// Tells the causes of all messages for which no other rule has done so.
     pub fn infer(&mut self) {
         let joined = self.joined;
-        for message in joined.messages.iter() {
-            if message.kind == MessageKind::BlockData
-                && let Some(next_hop) = self.downstream(&message, MessageKind::BlockData)
-            {
+        for message in &self.index.block_data {
+            let message = joined.message(*message);
+            if let Some(next_hop) = self.downstream(&message, MessageKind::BlockData) {
                 let next_hop = &joined.message(next_hop);
                 self.production.look(joined, self.graph, self.pieces, &message, next_hop);
             }

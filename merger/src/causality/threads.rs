@@ -20,7 +20,7 @@ use super::pieces::Pieces;
 use super::timers::Timers;
 use crate::joined::Joined;
 use crate::maps::{HashMap, HashSet};
-use crate::spilled::{RecordList, Sorter};
+use crate::spilled::{RecordList, RecordLog, Sorter};
 
 /// Longest chain of "was handed over by" that is followed.
 const GENERATIONS: u32 = 32;
@@ -75,15 +75,18 @@ impl Threads {
         graph: &Graph,
         consumed: &Consumed,
     ) -> io::Result<Self> {
-        let (handed, started) = starts(joined)?;
-        Ok(Self {
-            moments: Moments::of(of_spans(joined, index, pieces, graph, consumed)?)?,
-            received: Moments::of(of_deliveries(joined, pieces, timers, graph)?)?,
-            beating: beating(joined, timers),
-            handed,
-            started,
-            ..Self::default()
-        })
+        let deliveries = &pieces.deliveries;
+        let others = || -> io::Result<_> {
+            Ok((of_deliveries(joined, deliveries, timers)?, beating(joined, timers), starts(joined)?))
+        };
+        // The graph is looked at by this thread alone.
+        let mut beside = Err(io::ErrorKind::Other.into());
+        let moments = rayon::in_place_scope(|scope| {
+            scope.spawn(|_| beside = others());
+            Moments::of(of_spans(joined, index, pieces, graph, consumed)?)
+        })?;
+        let (received, beating, (handed, started)) = beside?;
+        Ok(Self { moments, received, beating, handed, started, ..Self::default() })
     }
 
     /// Whether all could be kept, and looked at.
@@ -253,18 +256,18 @@ fn of_spans(
 }
 
 /// What reached processes as a whole.
-fn of_deliveries(joined: &Joined, pieces: &Pieces, timers: &Timers, graph: &Graph) -> io::Result<Unsorted> {
+fn of_deliveries(joined: &Joined, deliveries: &RecordLog<(u64, u32)>, timers: &Timers) -> io::Result<Moments> {
     let mut moments = Unsorted::default();
-    for message in joined.messages.iter() {
+    for (message, (at, last)) in joined.messages.iter().zip(deliveries.iter()) {
         let Some(process) = super::index::receiver(joined, &message) else { continue };
         let says_nothing = matches!(message.kind, MessageKind::RpcConnect | MessageKind::RpcPing | MessageKind::Sasl);
         if says_nothing || timers.of_message(message.message).is_some() {
             continue;
         }
-        let cause = Cause::delivered(pieces.last(message.message), Evidence::Heuristic);
-        moments.add((process, WHOLE), Moment { at: graph.arrived(cause.event), cause })?;
+        let cause = Cause::delivered(last as usize, Evidence::Heuristic);
+        moments.add((process, WHOLE), Moment { at, cause })?;
     }
-    Ok(moments)
+    Moments::of(moments)
 }
 
 /// Who started whom, in both orders.

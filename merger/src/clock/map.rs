@@ -28,7 +28,7 @@ impl ClockMap {
             return 0;
         }
         let t = i64::try_from(t_ns).unwrap_or(i64::MAX);
-        let moved = t.saturating_add(self.delta_ns(t).round() as i64);
+        let moved = t.saturating_add(rounded(self.delta_ns(t)));
         u64::try_from(moved.max(1)).unwrap_or(1).min(LATEST_NS)
     }
 
@@ -55,11 +55,32 @@ impl ClockMap {
     }
 }
 
+/// As `value.round() as i64`, which is a call of a function on processors that may lack an instruction for it.
+#[inline]
+fn rounded(value: f64) -> i64 {
+    /// The largest number below a half: what lies just below a half of one is not rounded away from 0 by it.
+    const BELOW_HALF: f64 = 0.5 - f64::EPSILON / 4.0;
+    (value + BELOW_HALF.copysign(value)) as i64
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn numbers_are_rounded_half_away_from_nothing(
+            value in prop_oneof![any::<f64>(), -1e6..1e6f64, (-1000i32..1000).prop_map(|half| f64::from(half) / 2.0)],
+            ulps in -1i64..=1,
+        ) {
+            let value = f64::from_bits((value.to_bits() as i64).wrapping_add(ulps) as u64);
+            prop_assert_eq!(rounded(value), value.round() as i64, "{}", value);
+        }
+    }
 
     const T: i64 = 1_700_000_000_000_000_000;
 

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::hull::{line_above, line_below, lower_hull, mirrored};
 use super::map::ClockMap;
 use crate::capture::observed::Observed;
+use crate::nearly_sorted::{NearlySorted, late};
 
 /// A packet that both hosts saw: its time at the first one, and what the second one's clock showed more then.
 pub(crate) type Point = (i64, i64);
@@ -246,13 +247,10 @@ fn key(packet: &Observed) -> u128 {
         | u128::from(packet.flags)
 }
 
-fn stamps(packets: &[Observed], forward: bool) -> Vec<Stamp> {
-    let mut stamps: Vec<Stamp> = Vec::with_capacity(packets.len());
-    let of_way = packets.iter().filter(|packet| packet.forward == forward);
-    stamps.extend(of_way.map(|packet| (key(packet), packet.time_ns)));
-    // Nearly ordered already.
-    stamps.sort_by_key(|stamp| stamp.0);
-    stamps
+/// The stamps of the packets of one direction, as they came.
+fn stamps(packets: &[Observed], forward: bool) -> impl Iterator<Item = Stamp> + Clone {
+    let of_way = packets.iter().filter(move |packet| packet.forward == forward);
+    of_way.map(|packet| (key(packet), packet.time_ns))
 }
 
 fn sequence(stamp: &Stamp) -> u32 {
@@ -268,46 +266,11 @@ fn has_payload(stamp: &Stamp) -> bool {
 /// Packets are the same if header and length are; where offloads cut segments differently at the two ends, those that
 /// begin with the same byte: the first byte left no later than its segment, and arrived no earlier than it.
 fn both_saw(sender: &[Observed], receiver: &[Observed], forward: bool) -> Vec<Point> {
-    both_saw_in_order(sender, receiver, forward).unwrap_or_else(|| both_saw_in_any_order(sender, receiver, forward))
-}
-
-/// The packets of one direction, stamp by stamp, as long as these do not fall.
-#[derive(Clone)]
-struct InOrder<'p> {
-    packets: std::slice::Iter<'p, Observed>,
-    forward: bool,
-    next: Option<Stamp>,
-    fell: bool,
-}
-
-impl<'p> InOrder<'p> {
-    fn new(packets: &'p [Observed], forward: bool) -> Self {
-        let mut all = Self { packets: packets.iter(), forward, next: None, fell: false };
-        all.advance();
-        all
-    }
-
-    #[inline]
-    fn advance(&mut self) -> Option<Stamp> {
-        let forward = self.forward;
-        let following = self.packets.by_ref().find(|packet| packet.forward == forward);
-        let following = following.map(|packet| (key(packet), packet.time_ns));
-        let stamp = std::mem::replace(&mut self.next, following);
-        if let (Some(stamp), Some(following)) = (stamp, following) {
-            self.fell |= following.0 < stamp.0;
-        }
-        stamp
-    }
-
-    /// Whether the next one has payload and that sequence number.
-    fn goes_on(&self, wanted: u32) -> bool {
-        self.next.is_some_and(|stamp| has_payload(&stamp) && sequence(&stamp) == wanted)
-    }
-}
-
-/// As [`both_saw`] where stamps fall at neither end, as without losses; `None` elsewhere.
-fn both_saw_in_order(sender: &[Observed], receiver: &[Observed], forward: bool) -> Option<Vec<Point>> {
-    let (mut sent, mut got) = (InOrder::new(sender, forward), InOrder::new(receiver, forward));
+    let (late_sent, late_got) = (late(stamps(sender, forward)), late(stamps(receiver, forward)));
+    let mut sent = NearlySorted::new(stamps(sender, forward), &late_sent);
+    let mut got = NearlySorted::new(stamps(receiver, forward), &late_got);
+    // Whether the next one has payload and a sequence number.
+    let goes_on = |next: Option<Stamp>, begin: u32| next.filter(|next| has_payload(next) && sequence(next) == begin);
     let mut pairs = Vec::with_capacity(receiver.len().min(sender.len()) / 2);
     let mut pair = |sent: u64, got: u64| {
         if let (Ok(sent), Ok(got)) = (i64::try_from(sent), i64::try_from(got)) {
@@ -324,39 +287,33 @@ fn both_saw_in_order(sender: &[Observed], receiver: &[Observed], forward: bool) 
             }
         }
     };
-    while let Some(seen) = got.advance() {
+    while let Some(seen) = got.next() {
         let mut times_got = 1;
-        while got.next.is_some_and(|next| next.0 == seen.0) {
-            got.advance();
+        while got.next_of(seen.0).is_some() {
             times_got += 1;
         }
-        while let Some(before) = sent.next.filter(|next| next.0 < seen.0) {
+        while let Some(before) = sent.peek().filter(|next| next.0 < seen.0) {
             note(&before, &mut data_sent);
-            sent.advance();
+            sent.next();
         }
         let (mut times_sent, mut left) = (0, 0);
-        while let Some(same) = sent.next.filter(|next| next.0 == seen.0) {
+        while let Some(same) = sent.next_of(seen.0) {
             note(&same, &mut data_sent);
             left = if times_sent == 0 { same.1 } else { left };
             times_sent += 1;
-            sent.advance();
-        }
-        if got.fell || sent.fell {
-            return None;
         }
         if (times_sent, times_got) == (1, 1) {
             pair(left, seen.1);
         } else if (times_sent, times_got) == (0, 1) && has_payload(&seen) {
             let begin = sequence(&seen);
-            let is_alone = data_got != Some(begin) && !got.goes_on(begin);
+            let is_alone = data_got != Some(begin) && goes_on(got.peek(), begin).is_none();
             let before = data_sent.filter(|(known, ..)| *known == begin).map(|(_, left, count)| (left, count));
-            let next = sent.next.filter(|_| sent.goes_on(begin)).map(|stamp| stamp.1);
-            match (is_alone, before, next) {
+            match (is_alone, before, goes_on(sent.peek(), begin)) {
                 (true, Some((left, 1)), None) => pair(left, seen.1),
-                (true, None, Some(left)) => {
+                (true, None, Some((_, left))) => {
                     let mut behind = sent.clone();
-                    behind.advance();
-                    if !behind.goes_on(begin) {
+                    behind.next();
+                    if goes_on(behind.peek(), begin).is_none() {
                         pair(left, seen.1);
                     }
                 }
@@ -365,42 +322,6 @@ fn both_saw_in_order(sender: &[Observed], receiver: &[Observed], forward: bool) 
         }
         if has_payload(&seen) {
             data_got = Some(sequence(&seen));
-        }
-    }
-    while sent.advance().is_some() {}
-    (!sent.fell).then_some(pairs)
-}
-
-fn both_saw_in_any_order(sender: &[Observed], receiver: &[Observed], forward: bool) -> Vec<Point> {
-    let (sent, got) = (stamps(sender, forward), stamps(receiver, forward));
-    let mut pairs = Vec::with_capacity(got.len().min(sent.len()));
-    let mut pair = |sent: &Stamp, got: &Stamp| {
-        if let (Ok(sent), Ok(got)) = (i64::try_from(sent.1), i64::try_from(got.1)) {
-            pairs.push((sent, got));
-        }
-    };
-    let mut rest = sent.as_slice();
-    for got in got.chunk_by(|a, b| sequence(a) == sequence(b)) {
-        let behind = rest.iter().position(|stamp| sequence(stamp) >= sequence(&got[0])).unwrap_or(rest.len());
-        rest = &rest[behind..];
-        let same = rest.iter().position(|stamp| sequence(stamp) != sequence(&got[0])).unwrap_or(rest.len());
-        let sent = &rest[..same];
-        for seen in got.chunk_by(|a, b| a.0 == b.0) {
-            let first = sent.partition_point(|stamp| stamp.0 < seen[0].0);
-            let mut equal = sent[first..].iter().take_while(|stamp| stamp.0 == seen[0].0);
-            match (seen, equal.next(), equal.next()) {
-                ([once], Some(other), None) => pair(other, once),
-                (seen, ..) if has_payload(&seen[0]) => {
-                    let mut data = got.iter().filter(|stamp| has_payload(stamp));
-                    let mut other = sent.iter().filter(|stamp| has_payload(stamp));
-                    if let (Some(once), None) = (data.next(), data.next())
-                        && let (Some(other), None) = (other.next(), other.next())
-                    {
-                        pair(other, once);
-                    }
-                }
-                _ => {}
-            }
         }
     }
     pairs
@@ -458,30 +379,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pairs_are_those_of_the_definition(sender in packets(), receiver in packets(), forward in any::<bool>()) {
+        fn pairs_are_those_of_the_definition(
+            mut sender in packets(), mut receiver in packets(), forward in any::<bool>(), is_sorted in any::<bool>(),
+        ) {
+            if is_sorted {
+                sender.sort_by_key(key);
+                receiver.sort_by_key(key);
+            }
             let mut found = both_saw(&sender, &receiver, forward);
             let mut expected = plainly(&sender, &receiver, forward);
             found.sort_unstable();
             expected.sort_unstable();
             prop_assert_eq!(found, expected);
-        }
-
-        #[test]
-        fn what_is_in_order_is_paired_as_what_is_in_any(
-            mut sender in packets(), mut receiver in packets(), forward in any::<bool>(), falls in prop::bool::weighted(0.1),
-        ) {
-            if !falls {
-                sender.sort_by_key(key);
-                receiver.sort_by_key(key);
-            }
-            let found = both_saw_in_order(&sender, &receiver, forward);
-            prop_assert!(found.is_some() || falls);
-            if let Some(mut found) = found {
-                let mut expected = both_saw_in_any_order(&sender, &receiver, forward);
-                found.sort_unstable();
-                expected.sort_unstable();
-                prop_assert_eq!(found, expected);
-            }
         }
 
         #[test]

@@ -13,8 +13,9 @@ const PAGE: usize = 256;
 const MAX_BYTES: usize = 8 << 20;
 /// Pages in memory at the least.
 const MIN_FRAMES: usize = 8;
-/// Stands for a page that lies in the file.
+/// Stands for a page that lies in the file, and for one that lies nowhere: its records are blank.
 const NONE: u32 = u32::MAX;
+const BLANK: u32 = u32::MAX - 1;
 
 /// Records by their places. What a file did not give back reads as [`Record::BLANK`], until [`RecordList::check`] tells.
 pub(crate) struct RecordList<T> {
@@ -40,6 +41,14 @@ impl<T: Record> RecordList<T> {
         let (frame_of, frames) = (Vec::new(), Vec::new());
         let pages = Pages { length: 0, frame_of, frames, max_frames, hand: 0, file: None, failed: None };
         Self { pages: RefCell::new(pages) }
+    }
+
+    /// So many blank records, which take about so many bytes of memory at most. They lie nowhere until one of their page is changed.
+    pub fn blank(length: usize, bytes: usize) -> Self {
+        let mut list = Self::within(bytes);
+        let pages = list.pages.get_mut();
+        (pages.length, pages.frame_of) = (length, vec![BLANK; length.div_ceil(PAGE)]);
+        list
     }
 
     /// How many there are.
@@ -111,7 +120,7 @@ impl<T: Record> RecordList<T> {
 struct Pages<T> {
     /// Records of all pages.
     length: usize,
-    /// By page the frame in which it lies; [`NONE`] = in none.
+    /// By page the frame in which it lies; [`NONE`] or [`BLANK`] = in none.
     frame_of: Vec<u32>,
     frames: Vec<Frame<T>>,
     max_frames: usize,
@@ -128,13 +137,15 @@ struct Frame<T> {
     in_use: bool,
     /// Since it was read.
     changed: bool,
+    /// Whether its page lies in the file, too, as it was when it was read.
+    filed: bool,
 }
 
 impl<T: Record> Pages<T> {
     #[inline]
     fn frame(&mut self, page: usize) -> &mut Frame<T> {
         let known = self.frame_of[page];
-        let place = if known == NONE { self.fetch(page) } else { known as usize };
+        let place = if known >= BLANK { self.fetch(page) } else { known as usize };
         let frame = &mut self.frames[place];
         frame.in_use = true;
         frame
@@ -150,8 +161,11 @@ impl<T: Record> Pages<T> {
     #[cold]
     fn fetch(&mut self, page: usize) -> usize {
         let place = self.free_frame(page);
-        self.frame_of[page] = place as u32;
-        if let Err(error) = self.read(place) {
+        let known = std::mem::replace(&mut self.frame_of[page], place as u32);
+        self.frames[place].filed = known == NONE;
+        if known == NONE
+            && let Err(error) = self.read(place)
+        {
             self.failed.get_or_insert(error);
         }
         // The last page may have less records; where it failed, there are none.
@@ -163,7 +177,8 @@ impl<T: Record> Pages<T> {
     /// A frame for a page, without records.
     fn free_frame(&mut self, page: usize) -> usize {
         if self.frames.len() < self.max_frames {
-            self.frames.push(Frame { page, records: Vec::with_capacity(PAGE), in_use: true, changed: false });
+            let records = Vec::with_capacity(PAGE);
+            self.frames.push(Frame { page, records, in_use: true, changed: false, filed: false });
             return self.frames.len() - 1;
         }
         while std::mem::take(&mut self.frames[self.hand].in_use) {
@@ -177,9 +192,9 @@ impl<T: Record> Pages<T> {
             self.failed.get_or_insert(error);
         }
         let frame = &mut self.frames[place];
-        self.frame_of[frame.page] = NONE;
+        self.frame_of[frame.page] = if frame.changed || frame.filed { NONE } else { BLANK };
         frame.records.clear();
-        (frame.page, frame.changed) = (page, false);
+        (frame.page, frame.changed, frame.filed) = (page, false, false);
         place
     }
 
@@ -233,11 +248,13 @@ mod tests {
     proptest! {
         #[test]
         fn a_list_is_as_a_vector_is(
+            blank in prop_oneof![Just(0), 0..(3 * MIN_FRAMES * PAGE)],
             begin in prop::collection::vec(any::<u64>(), 0..(3 * MIN_FRAMES * PAGE)),
             steps in prop::collection::vec(step(), 0..2000),
         ) {
-            let mut list = RecordList::within(0);
-            let mut plain = begin.clone();
+            let mut list = RecordList::blank(blank, 0);
+            let mut plain = vec![0; blank];
+            plain.extend(&begin);
             begin.into_iter().for_each(|value| list.push((value, value as u32)));
             for step in steps {
                 match step {
