@@ -224,12 +224,18 @@ fn lines(from: &Path, to: &Path, rounds: &[Round]) -> Result<()> {
             // A file has one header.
             if round.number == rounds[0].number || record["k"] != "header" {
                 round.record(&mut record);
-                serde_json::to_writer(&mut out, &record)?;
-                out.write_all(b"\n")?;
+                writeln!(out, "{}", as_agents_write(record)?)?;
             }
         }
     }
     Ok(out.flush()?)
+}
+
+/// A record as a line whose kind comes first, by which readers know what follows.
+fn as_agents_write(mut record: Value) -> Result<String> {
+    let kind = record.as_object_mut().and_then(|fields| fields.remove("k")).context("a record without a kind")?;
+    let others = serde_json::to_string(&record)?;
+    Ok(format!("{{\"k\":{kind},{}", others.strip_prefix('{').context("a record is an object")?))
 }
 
 fn manifest(from: &Path, to: &Path, rounds: &[Round]) -> Result<()> {
