@@ -17,7 +17,7 @@ use crate::framing::Draft;
 use crate::history::Histories;
 use crate::inference;
 use crate::join::{AddressBook, Early, Limits, ObservedConnection};
-use crate::joined::{Joined, JvmEvent, Stream, ThreadStarts};
+use crate::joined::{Joined, JvmEvent, LimitRows, Stream, ThreadStarts};
 use crate::jvm_events::JvmEvents;
 use crate::kernel::KernelLimits;
 use crate::loss::{Loss, LossKind, Note as _};
@@ -187,7 +187,7 @@ impl Assembly<'_> {
         let window_ns = span.part_of(window_ns);
         let mut rows = host_rows(hosts, &alignment, order, window_ns.0);
         let mut connections = Vec::with_capacity(links.len());
-        let mut limits = Vec::new();
+        let mut limits = LimitRows::default();
         let mut streams: Vec<[PackedStream; 2]> = Vec::with_capacity(links.len());
         let mut parts = Vec::with_capacity(read.len());
         let mut losses: Vec<Loss> = hosts.iter().flat_map(|host| host.losses.clone()).collect();
@@ -233,7 +233,7 @@ impl Assembly<'_> {
         let finder = Finder::new(&messages);
         let (mut spans, mut steps, mut of_tasks) = (Spans::default(), Vec::new(), Vec::new());
         let rows_of = |number: usize, _, event: JvmEvent| {
-            let connection = connection_of[number];
+            let connection = Some(connection_of[number]).filter(|id| *id != u32::MAX).map(ConnectionId);
             let of_span = spans::of(&event, connection, &finder);
             let of_step = steps::of(&event, connection, &finder);
             // What others say stands in spans and steps.
@@ -394,11 +394,11 @@ fn connection_row(
 }
 
 /// The connection of each event of JVMs, where it is known.
-fn connections_of(attribution: &[Attribution], events: usize) -> Vec<Option<ConnectionId>> {
-    let mut connection_of = vec![None; events];
-    for (connection, attribution) in (0..).map(ConnectionId).zip(attribution) {
-        for (number, _) in &attribution.records {
-            connection_of[*number as usize] = Some(connection);
+fn connections_of(attribution: &[Attribution], events: usize) -> Vec<u32> {
+    let mut connection_of = vec![u32::MAX; events];
+    for (connection, attribution) in (0..).zip(attribution) {
+        for (number, _) in attribution.records.iter() {
+            connection_of[number] = connection;
         }
     }
     connection_of

@@ -252,6 +252,8 @@ fn jvm_events(hosts: &mut [HostCapture], processes: &Processes) -> io::Result<(J
     for (number, host) in hosts.iter_mut().enumerate() {
         for jvm in &mut host.jvms {
             let Some(process) = processes.find(number, jvm.pid, jvm.start_ticks) else { continue };
+            // Looked at when processes were gathered.
+            jvm.clocks = Vec::new();
             let started = std::mem::take(&mut jvm.threads);
             for StartedThread { at_ns, by, child } in started.iter() {
                 threads.push(ThreadStart { process, at_ns, by, child });
@@ -287,7 +289,7 @@ fn neighbours(
 ) -> HashMap<(Option<usize>, SocketAddr), &'static str> {
     let mut protocols = HashMap::default();
     let recorded = attribution.par_iter().map(|attribution| {
-        attribution.records.iter().find_map(|&(number, _)| framing::opaque::protocol_of(&jvm.record(number as usize)?))
+        attribution.records.iter().find_map(|(number, _)| framing::opaque::protocol_of(&jvm.record(number)?))
     });
     for (link, protocol) in links.iter().zip(recorded.collect::<Vec<Option<&'static str>>>()) {
         if let Some(protocol) = protocol {
@@ -344,7 +346,7 @@ impl Reader<'_> {
         let (client, server) = (direction(true, link.server), direction(false, link.client));
         let known = attribution.records.iter();
         let known: Vec<(JvmRecord, bool)> =
-            known.filter_map(|&(number, at_client)| Some((self.jvm.record(number as usize)?, at_client))).collect();
+            known.filter_map(|(number, at_client)| Some((self.jvm.record(number)?, at_client))).collect();
         let records = known.iter().map(|(record, at_client)| (record, *at_client)).collect();
         let conversation = Conversation {
             client: &client,

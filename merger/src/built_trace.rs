@@ -6,6 +6,7 @@ use std::fs;
 use std::mem;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::thread;
 
 use trace::manifest::TraceManifest;
@@ -16,7 +17,7 @@ use crate::build::{Options, merge_with};
 use crate::causality::{self, CausalRows, CausalityError};
 use crate::compact::{Messages, Spans};
 use crate::error::MergeError;
-use crate::joined::{Joined, ThreadStarts};
+use crate::joined::{Joined, LimitRows, ThreadStarts};
 use crate::loss::{self, Loss};
 use crate::merged::{HostClock, Merged};
 use crate::progress::{Progress, Unit};
@@ -76,7 +77,7 @@ pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<BuiltT
 pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progress) -> Result<BuiltTrace, BuildError> {
     let merged = merge_with(captures, options, progress)?;
     progress.step("finding causes", 1, Unit::Nothing);
-    let mut causal = causality::find(&merged.joined, Cow::Borrowed(&merged.joined.streams[..]))?;
+    let mut causal = causality::find(&merged.joined, Cow::Borrowed(&merged.joined.streams[..]), || {})?;
     causal.findings.report = causal.verify()?;
     let manifest = manifest(captures, &merged, &causal);
     let Merged { joined, packets, clocks, .. } = merged;
@@ -90,7 +91,7 @@ pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         hosts: joined.hosts,
         processes: joined.processes,
         connections: joined.connections,
-        limits: joined.limits,
+        limits: joined.limits.iter().collect(),
         messages,
         spans,
         steps: joined.steps,
@@ -114,12 +115,24 @@ pub fn write_with(
     progress: &impl Progress,
 ) -> Result<WrittenTrace, BuildError> {
     let mut merged = merge_with(captures, options, progress)?;
-    progress.step("finding causes", 1, Unit::Nothing);
+    progress.step("cutting messages into events", 1, Unit::Nothing);
     fs::create_dir_all(folder).map_err(|source| TableError::Io { path: folder.into(), source })?;
     // What causes are found of stands in tables too, which are written meanwhile.
     let streams = Cow::Owned(mem::take(&mut merged.joined.streams));
     let joined = &merged.joined;
-    let (causal, written) = both(|| causality::find(joined, streams), || write_joined(folder, joined));
+    let (begin, begins) = mpsc::channel::<()>();
+    let find = || {
+        causality::find(joined, streams, || {
+            progress.step("finding causes", 1, Unit::Nothing);
+            drop(begin);
+        })
+    };
+    let write = move || {
+        // Until streams are given up all threads are busy. Nothing is ever sent.
+        let _ = begins.recv();
+        write_joined(folder, joined)
+    };
+    let (causal, written) = both(find, write);
     let mut causal = causal?;
     written?;
     joined.check_read().map_err(CausalityError::Spill)?;
@@ -128,7 +141,7 @@ pub fn write_with(
     // Only to find causes, or written.
     (joined.jvm, joined.threads) = (Vec::new(), ThreadStarts::default());
     (joined.messages, joined.spans) = (Messages::default(), Spans::default());
-    (joined.limits, joined.steps) = (Vec::new(), Vec::new());
+    (joined.limits, joined.steps) = (LimitRows::default(), Vec::new());
     progress.step("writing tables", 1, Unit::Nothing);
     let nodes = || write_row_iter(folder, causal.events());
     let edges = || {
@@ -180,7 +193,7 @@ fn write_joined(folder: &Path, joined: &Joined) -> Result<(), TableError> {
     write_rows(folder, &joined.hosts)?;
     write_rows(folder, &joined.processes)?;
     write_rows(folder, &joined.connections)?;
-    write_rows(folder, &joined.limits)?;
+    write_row_iter(folder, joined.limits.iter())?;
     write_message_iter(folder, &joined.connections, joined.messages.iter().map(MessageRow::from))?;
     write_row_iter(folder, joined.spans.iter().map(SpanRow::from))?;
     write_rows(folder, &joined.steps)

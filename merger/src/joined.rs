@@ -24,7 +24,7 @@ pub struct Joined {
     /// Connections with their owners.
     pub connections: Vec<ConnectionRow>,
     /// What held their senders up, ordered by connection.
-    pub limits: Vec<LimitRow>,
+    pub limits: LimitRows,
     /// Messages, ordered by `sent_ns`.
     pub messages: Messages,
     /// Processing spans.
@@ -53,7 +53,7 @@ impl Joined {
     /// # Errors
     /// If a temporary file failed.
     pub fn check_read(&self) -> io::Result<()> {
-        self.messages.check().and(self.spans.check())
+        self.messages.check().and(self.spans.check()).and(self.limits.0.check())
     }
 
     /// A message.
@@ -120,6 +120,89 @@ impl ThreadStarts {
     }
 }
 
+/// A [`LimitRow`], as it lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LimitRecord {
+    connection: u32,
+    /// Whether it is the direction from the client, and above that which times are known.
+    flags: u8,
+    times_ns: [u64; 5],
+}
+
+impl From<&LimitRow> for LimitRecord {
+    fn from(row: &LimitRow) -> Self {
+        let times = [
+            row.busy_ns,
+            row.window_limited_ns,
+            row.kernel_busy_ns,
+            row.kernel_window_limited_ns,
+            row.kernel_buffer_limited_ns,
+        ];
+        let known = times.iter().rev().fold(0, |known, time| known << 1 | u8::from(time.is_some()));
+        let times_ns = times.map(|time| time.unwrap_or(0));
+        Self { connection: row.connection.0, flags: known << 1 | u8::from(row.from_client), times_ns }
+    }
+}
+
+impl From<LimitRecord> for LimitRow {
+    fn from(LimitRecord { connection, flags, times_ns }: LimitRecord) -> Self {
+        let time = |place: usize| (flags >> (place + 1) & 1 != 0).then_some(times_ns[place]);
+        Self {
+            connection: ConnectionId(connection),
+            from_client: flags & 1 != 0,
+            busy_ns: time(0),
+            window_limited_ns: time(1),
+            kernel_busy_ns: time(2),
+            kernel_window_limited_ns: time(3),
+            kernel_buffer_limited_ns: time(4),
+        }
+    }
+}
+
+impl Record for LimitRecord {
+    const BLANK: Self = Self { connection: 0, flags: 0, times_ns: [0; 5] };
+    const BYTES: usize = 4 + 1 + 5 * 8;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        self.connection.write(out);
+        out.bytes([self.flags]);
+        self.times_ns.into_iter().for_each(|time| time.write(out));
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        Self { connection: input.u32(), flags: input.u8(), times_ns: std::array::from_fn(|_| input.u64()) }
+    }
+}
+
+/// What held senders up, ordered by connection.
+#[derive(Clone, Debug, Default)]
+pub struct LimitRows(SharedList<LimitRecord>);
+
+impl LimitRows {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = LimitRow> {
+        self.0.iter().map(LimitRow::from)
+    }
+}
+
+impl Extend<LimitRow> for LimitRows {
+    fn extend<R: IntoIterator<Item = LimitRow>>(&mut self, rows: R) {
+        rows.into_iter().for_each(|row| self.0.push(LimitRecord::from(&row)));
+    }
+}
+
 /// A record of a JVM, and whose it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JvmEvent {
@@ -127,4 +210,36 @@ pub struct JvmEvent {
     pub process: ProcessId,
     /// Its record, with all times on the reference clock.
     pub record: JvmRecord,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn limits_are_as_they_were(rows in prop::collection::vec(any::<(u32, bool, [Option<u64>; 5])>(), 0..20)) {
+            let rows = rows.into_iter().map(|(connection, from_client, [a, b, c, d, e])| LimitRow {
+                connection: ConnectionId(connection),
+                from_client,
+                busy_ns: a,
+                window_limited_ns: b,
+                kernel_busy_ns: c,
+                kernel_window_limited_ns: d,
+                kernel_buffer_limited_ns: e,
+            });
+            let rows: Vec<LimitRow> = rows.collect();
+            let mut limits = LimitRows::default();
+            limits.extend(rows.iter().cloned());
+            prop_assert_eq!(limits.len(), rows.len());
+            prop_assert_eq!(limits.iter().collect::<Vec<_>>(), &rows[..]);
+            for record in rows.iter().map(LimitRecord::from) {
+                let mut bytes = Vec::new();
+                record.write(&mut Writer::new(&mut bytes));
+                prop_assert_eq!((bytes.len(), LimitRecord::read(&mut Reader::new(&bytes))), (LimitRecord::BYTES, record));
+            }
+        }
+    }
 }

@@ -44,16 +44,16 @@ unsafe extern "C" {
 
 /// `mi_option_purge_delay` of mimalloc 2, and what it is where nobody sets it, milliseconds.
 const PURGE_DELAY: (c_int, c_long) = (15, 10);
-/// A merge asks again for what it gave back within this time, mostly.
+/// What reads packets asks again for what it gave back within this time, mostly.
 const LONGER_DELAY_MS: c_long = 50;
 
-/// Lets memory that was given back stay with the process a little longer: pages that the system takes and gives again are cleared each
-/// time. Done before there are other threads, and only where the option is what it is taken for, and nobody set it
-/// (`MIMALLOC_PURGE_DELAY`).
-fn keep_memory_longer() {
+/// Lets memory that was given back stay with the process a little longer while packets are read: pages that the system takes and gives
+/// again are cleared each time. Only where the option is what it is taken for, and nobody set it (`MIMALLOC_PURGE_DELAY`), and while
+/// no other thread works.
+fn keep_memory_longer(longer: bool) {
     let (option, usual) = PURGE_DELAY;
-    if mi_option_get(option) == usual {
-        mi_option_set(option, LONGER_DELAY_MS);
+    if [usual, LONGER_DELAY_MS].contains(&mi_option_get(option)) {
+        mi_option_set(option, if longer { LONGER_DELAY_MS } else { usual });
     }
 }
 
@@ -323,7 +323,7 @@ enum Format {
 }
 
 fn main() -> ExitCode {
-    keep_memory_longer();
+    keep_memory_longer(true);
     let cli = Cli::parse();
     one_pool();
     let done = match cli.command {
@@ -634,6 +634,7 @@ struct GivingBack<P>(P);
 impl<P: Progress> Progress for GivingBack<P> {
     fn step(&self, what: &str, parts: u64, unit: Unit) {
         rayon::broadcast(|_| mi_collect(true));
+        keep_memory_longer(unit != Unit::Nothing);
         self.0.step(what, parts, unit);
     }
 

@@ -17,6 +17,7 @@ use crate::kernel::Counted;
 use crate::maps::HashMap;
 use crate::processes::Processes;
 use crate::records::{begin_of, end_of, ends_of};
+use crate::varint::{MAX_BYTES, get, put};
 
 /// A record may be this much earlier or later than all packets of the connection that it is about: scans come once a
 /// second, and records are stamped on other threads than packets.
@@ -38,8 +39,39 @@ pub struct End {
 pub struct Attribution {
     /// The client's end, the server's end.
     pub ends: [End; 2],
-    /// Records of JVMs at either end: number in the list of JVM events, and whether it is the client's JVM.
-    pub records: Vec<(u32, bool)>,
+    /// Records of JVMs at either end.
+    pub records: NamedBy,
+}
+
+/// Records that name a connection, while they are gathered.
+type Naming = Vec<(u32, bool)>;
+
+/// Records of JVMs that name a connection: number in the list of JVM events, and whether it is the client's JVM. In order, packed.
+#[derive(Clone, Debug, Default)]
+pub struct NamedBy(Box<[u8]>);
+
+impl NamedBy {
+    fn of(mut records: Naming) -> Self {
+        records.sort_unstable();
+        let (mut packed, mut last) = (Vec::with_capacity(2 * records.len()), 0);
+        for (number, at_client) in records {
+            let mut bytes = [0; MAX_BYTES];
+            let length = put(&mut bytes, u64::from(number - last) << 1 | u64::from(at_client));
+            packed.extend_from_slice(&bytes[..length]);
+            last = number;
+        }
+        Self(packed.into())
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, bool)> {
+        let (mut rest, mut last) = (&self.0[..], 0);
+        std::iter::from_fn(move || {
+            let next = get(&mut rest)?;
+            last += (next >> 1) as usize;
+            Some((last, next & 1 != 0))
+        })
+    }
 }
 
 /// Connections by one end: host, address there, address of the other end.
@@ -121,6 +153,7 @@ impl Listeners {
         for entries in listeners.by_port.values_mut() {
             entries.sort();
             entries.dedup_by_key(|entry| (entry.1, entry.2));
+            entries.shrink_to_fit();
         }
         listeners
     }
@@ -206,6 +239,7 @@ pub fn investigate(
 ) -> Findings {
     let index = Index::new(links, book);
     let mut attribution: Vec<Attribution> = vec![Attribution::default(); links.len()];
+    let mut records: Vec<Naming> = vec![Naming::new(); links.len()];
     // Of each end: claims by strength, then by how near they are in time.
     let mut claims: BTreeMap<(usize, bool), (u8, u64, ProcessId, OwnerEvidence)> = BTreeMap::new();
     let mut claim = |link: usize, at_client: bool, evidence: OwnerEvidence, distance: u64, process: ProcessId| {
@@ -232,7 +266,7 @@ pub fn investigate(
     jvm.look(mention_of, |mention| match mention {
         Some(Mention::Connection { number, link, at_client, evidence, distance, process }) => {
             claim(link, at_client, evidence, distance, process);
-            attribution[link].records.push((in_32_bits(number), at_client));
+            records[link].push((in_32_bits(number), at_client));
         }
         Some(Mention::Call(number)) => calls.push(number),
         Some(Mention::Fetch(number)) => fetches.push(number),
@@ -282,7 +316,7 @@ pub fn investigate(
             // Anybody can write a JVM's file; what the kernel said of a socket while it lived stands above that.
             Some(owners) if evidence == OwnerEvidence::Jvm && !owners.contains(&process) => {
                 *contradicted.entry(process).or_default() += 1;
-                attribution[link].records.retain(|&(number, of_client)| {
+                records[link].retain(|&(number, of_client)| {
                     of_client != at_client
                         || jvm.process(number as usize).is_some_and(|process| owners.contains(&process))
                 });
@@ -294,11 +328,10 @@ pub fn investigate(
         end.process = Some(process);
         end.evidence = Some(if named_by_hand(hosts, processes, process) { OwnerEvidence::Manifest } else { evidence });
     }
-    attach_calls(&mut attribution, links, book, (jvm, &calls));
-    attach_fetches(&mut attribution, links, hosts, book, (jvm, &fetches));
-    for attribution in &mut attribution {
-        attribution.records.sort_unstable();
-        attribution.records.shrink_to_fit();
+    attach_calls((&attribution, &mut records), links, book, (jvm, &calls));
+    attach_fetches((&attribution, &mut records), links, hosts, book, (jvm, &fetches));
+    for (attribution, records) in attribution.iter_mut().zip(records) {
+        attribution.records = NamedBy::of(records);
     }
     Findings { attribution, contradicted }
 }
@@ -333,7 +366,7 @@ fn named_by_hand(hosts: &[HostCapture], processes: &Processes, process: ProcessI
 /// A call whose JVM did not know its own side belongs to the connection of that process to the server that was open
 /// then; of several, to the one that was opened last.
 fn attach_calls(
-    attribution: &mut [Attribution],
+    (attribution, records): (&[Attribution], &mut [Naming]),
     links: &[ObservedConnection],
     book: &AddressBook,
     (jvm, calls): (&JvmEvents, &[usize]),
@@ -353,7 +386,7 @@ fn attach_calls(
             at.first_ns <= to && at.last_ns + SLACK_NS >= from && book.host_of(at.client.ip(), at.host) == Some(host)
         });
         if let Some(&link) = open {
-            attribution[link].records.push((in_32_bits(number), true));
+            records[link].push((in_32_bits(number), true));
         }
     }
 }
@@ -361,7 +394,7 @@ fn attach_calls(
 /// A fetch of a map's output belongs to the connection of that process to that host and port over which it went: a
 /// reduce has one of each host at a time.
 fn attach_fetches(
-    attribution: &mut [Attribution],
+    (attribution, records): (&[Attribution], &mut [Naming]),
     links: &[ObservedConnection],
     hosts: &[HostCapture],
     book: &AddressBook,
@@ -391,7 +424,23 @@ fn attach_fetches(
             link.first_ns <= t0 && t0 <= link.last_ns && is_there(link)
         });
         if let Some(&link) = open {
-            attribution[link].records.push((in_32_bits(number), true));
+            records[link].push((in_32_bits(number), true));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn records_that_name_a_connection_come_in_order(records in prop::collection::vec(any::<(u32, bool)>(), 0..30)) {
+            let mut sorted: Vec<(usize, bool)> = records.iter().map(|(number, at)| (*number as usize, *at)).collect();
+            sorted.sort_unstable();
+            prop_assert_eq!(NamedBy::of(records).iter().collect::<Vec<_>>(), sorted);
         }
     }
 }

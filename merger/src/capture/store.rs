@@ -22,7 +22,10 @@ const FLOW_BYTES: u64 = 300;
 /// The packets of one host.
 #[derive(Clone, Debug)]
 pub struct Packets {
+    /// Flows by their keys, while packets come.
     numbers: HashMap<FlowKey, u32>,
+    /// Later: in the order of their keys.
+    in_order: Vec<u32>,
     flows: Vec<StoredFlow>,
     /// The flow of the packet before, and its key.
     last: Option<(FlowKey, u32)>,
@@ -211,6 +214,7 @@ impl Packets {
     pub fn within(limit: u64) -> Self {
         Self {
             numbers: HashMap::default(),
+            in_order: Vec::new(),
             flows: Vec::new(),
             last: None,
             recent: Recent::default(),
@@ -280,6 +284,10 @@ impl Packets {
     }
 
     fn number_of(&mut self, key: FlowKey, first: &Observed) -> u32 {
+        if !self.in_order.is_empty() {
+            self.in_order = Vec::new();
+            self.numbers = self.flows.iter().map(|flow| flow.key).zip(0..).collect();
+        }
         let next = self.flows.len() as u32;
         let number = *self.numbers.entry(key).or_insert(next);
         if number == next {
@@ -339,13 +347,14 @@ impl Packets {
     }
 
     /// Counts copies: the same packet seen on two interfaces (a bridge and its port) within a millisecond. A packet that was
-    /// sent twice is seen twice on one interface.
+    /// sent twice is seen twice on one interface. Gives back what only helps to take packets in.
     ///
     /// # Errors
     /// If what was written cannot be read.
     pub fn settle(&mut self) -> io::Result<()> {
         for number in 0..self.flows.len() {
             self.flows[number].bytes.shrink_to_fit();
+            self.flows[number].parts.shrink_to_fit();
             if self.flows[number].several_files {
                 let mut flow = self.read(number)?.packets;
                 flow.sort_by_key(|packet| packet.time_ns);
@@ -353,6 +362,10 @@ impl Packets {
                 self.flows[number].last_ns = flow.last().map_or(0, |packet| packet.time_ns);
             }
         }
+        self.flows.shrink_to_fit();
+        self.in_order = (0..self.flows.len() as u32).collect();
+        self.in_order.sort_unstable_by_key(|number| self.flows[*number as usize].key);
+        (self.numbers, self.recent) = (HashMap::default(), Recent::default());
         Ok(())
     }
 
@@ -378,16 +391,26 @@ impl Packets {
     /// # Errors
     /// If what was written cannot be read.
     pub fn flow(&self, key: &FlowKey) -> io::Result<Option<FlowPackets>> {
-        let Some(&number) = self.numbers.get(key) else { return Ok(None) };
-        self.flows[number as usize].in_order(self.spill.as_ref()).map(Some)
+        let Some(number) = self.number(key) else { return Ok(None) };
+        self.flows[number].in_order(self.spill.as_ref()).map(Some)
     }
 
     /// Takes a flow out.
     pub(crate) fn take_flow(&mut self, key: &FlowKey) -> Option<LoneFlow> {
-        let number = self.numbers.remove(key)?;
+        let number = self.number(key)?;
         let empty = StoredFlow::new(*key, 0);
-        let flow = std::mem::replace(&mut self.flows[number as usize], empty);
+        let flow = std::mem::replace(&mut self.flows[number], empty);
         Some(LoneFlow { flow, spill: self.spill.clone() })
+    }
+
+    /// The number of a flow of which there are packets.
+    fn number(&self, key: &FlowKey) -> Option<usize> {
+        let known = self.numbers.get(key).map(|number| *number as usize).or_else(|| {
+            let key_of = |number: &u32| self.flows[*number as usize].key;
+            let place = self.in_order.binary_search_by_key(key, key_of).ok()?;
+            Some(self.in_order[place] as usize)
+        });
+        known.filter(|number| self.flows[*number].packets > 0)
     }
 
     /// The packets of a flow as they came.

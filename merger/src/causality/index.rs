@@ -241,6 +241,11 @@ impl<'a> Index<'a> {
         self.of_client.get(&(client, method)).into_iter().flatten().map(|number| self.calls.get(*number as usize))
     }
 
+    /// A call by its number in [`Index::calls`].
+    pub fn call_at(&self, number: u32) -> Call {
+        self.calls.get(number as usize)
+    }
+
     /// All calls, in order of their requests.
     pub fn calls(&self) -> impl Iterator<Item = Call> {
         (0..self.calls.len()).map(|number| self.calls.get(number))

@@ -118,7 +118,7 @@ impl CausalRows {
 /// # Errors
 /// If there are too many events, or a temporary file fails.
 pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
-    let found = find(joined, Cow::Borrowed(&joined.streams[..]))?;
+    let found = find(joined, Cow::Borrowed(&joined.streams[..]), || {})?;
     let report = found.verify()?;
     let (events, dependencies) = (found.events().collect(), found.dependencies().collect());
     found.check_read()?;
@@ -133,11 +133,16 @@ pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
 }
 
 /// As [`build`], in less memory, and without the check of the graph: [`CausalRows::verify`] makes it. `streams` are those of
-/// [`Joined::streams`], which are given up when they are not needed any more.
+/// [`Joined::streams`], which are given up when they are not needed any more; then `given_up` is called. From there on one thread does
+/// most by itself.
 ///
 /// # Errors
 /// As [`build`].
-pub fn find(joined: &Joined, streams: Cow<'_, [[PackedStream; 2]]>) -> Result<CausalRows, CausalityError> {
+pub fn find(
+    joined: &Joined,
+    streams: Cow<'_, [[PackedStream; 2]]>,
+    given_up: impl FnOnce(),
+) -> Result<CausalRows, CausalityError> {
     let histories = &joined.histories;
     let work = Work::new(joined, histories);
     let mut graph = Graph::default();
@@ -145,6 +150,7 @@ pub fn find(joined: &Joined, streams: Cow<'_, [[PackedStream; 2]]>) -> Result<Ca
     let ((index, measured), pieces) =
         rayon::join(|| (Index::new(joined), Measured::new(joined)), || Pieces::cut(joined, &streams, &mut graph));
     drop(streams);
+    given_up();
     let pieces = pieces?;
     let timers = Timers::find(joined, &index, &pieces, &mut graph);
     LastPolls::watch(joined, &mut graph);

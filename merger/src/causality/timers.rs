@@ -47,27 +47,28 @@ impl Timers {
     /// Finds the beats, gives each its cause where it is the pause after the beat before, and notes them in the graph.
     pub fn find(joined: &Joined, index: &Index<'_>, pieces: &Pieces, graph: &mut Graph) -> Self {
         let workers = working_threads(joined);
-        let mut groups: BTreeMap<Group<'_>, Vec<Call>> = BTreeMap::new();
-        for call in index.calls() {
+        // By the numbers of calls.
+        let mut groups: BTreeMap<Group<'_>, Vec<u32>> = BTreeMap::new();
+        for (number, call) in (0..).zip(index.calls()) {
             let message = &joined.message(call.request);
             if call.response.is_none() || !beats(joined, index, &workers, &call) {
                 continue;
             }
             let connection = call.client.is_none().then_some(message.connection);
-            groups.entry((call.client, connection, message.name)).or_default().push(call);
+            groups.entry((call.client, connection, message.name)).or_default().push(number);
         }
         let (mut loops, mut all) = (Vec::with_capacity(groups.len()), Vec::new());
         for ((process, _, name), calls) in groups {
-            all.extend(calls.into_iter().map(|call| (loops.len(), call)));
+            all.extend(calls.into_iter().map(|call| (call, timer_id(loops.len()))));
             loops.push(Loop { process, name: name.to_owned(), ..Loop::default() });
         }
         // In the order of time, in which their events lie.
-        all.sort_by_key(|(_, call)| call.request);
+        all.sort_unstable_by_key(|(call, _)| *call);
         let mut timers = Self::default();
-        for (number, call) in all {
+        for (call, timer) in all {
+            let call = index.call_at(call);
             let Some(answer) = call.response else { continue };
-            let timer = timer_id(number);
-            loops[number].add(joined, pieces, graph, timer, (call.request, answer));
+            loops[timer.index()].add(joined, pieces, graph, timer, (call.request, answer));
             timers.members.extend([(call.request, timer), (answer, timer)]);
         }
         for (number, found) in loops.into_iter().enumerate() {
@@ -98,7 +99,7 @@ impl Timers {
 }
 
 fn timer_id(number: usize) -> TimerId {
-    TimerId(u32::try_from(number).unwrap_or(u32::MAX))
+    TimerId(super::draft::number(number))
 }
 
 /// A timer whose beats are being found.

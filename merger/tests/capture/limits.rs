@@ -23,7 +23,7 @@ fn world() -> World {
 }
 
 fn limits(world: &World) -> Vec<LimitRow> {
-    world.merged().joined.limits
+    world.merged().joined.limits.iter().collect()
 }
 
 #[test]
