@@ -144,8 +144,14 @@ pub fn write(
     let json = serde_json::to_string_pretty(found).map_err(std::io::Error::other);
     text(&folder.join("characteristics.json"), json.map(|json| json + "\n"))?;
     let parameters = job_profile::parameters(trace, learn);
-    if let Some(parameters) = &parameters {
-        text(&folder.join("job.toml"), Ok(parameters.to_toml()))?;
+    let job = folder.join("job.toml");
+    match &parameters {
+        Some(parameters) => text(&job, Ok(parameters.to_toml()))?,
+        // One of another job would pass for this one's.
+        None if job.symlink_metadata().is_ok() => {
+            std::fs::remove_file(&job).map_err(|source| CharacteriseError::Io { path: job, source })?;
+        }
+        None => {}
     }
     text(&folder.join("report.html"), Ok(page::page(trace, found)))?;
     Ok(parameters.is_some())
