@@ -481,9 +481,12 @@ fn run_characterise(args: &Characterise) -> Result<ExitCode> {
         let learn = Learn { job: args.job.as_deref(), sharing, reduce_heap: args.reduce_heap };
         if !characterise::write(folder, &trace, &found, learn)? {
             let path = folder.join("job.toml");
-            let job = args.job.as_deref().unwrap_or("the trace");
+            let job = args.job.as_deref().map_or_else(
+                || "the trace has no job whose maps read".to_owned(),
+                |job| format!("the maps of {job} do not read"),
+            );
             trace::stderr::print(format!(
-                "merger: {}: not written: {job} has no maps that read and reduces that shuffle, of which it is learned\n",
+                "merger: {}: not written: {job} what they work on from HDFS\n",
                 path.display()
             ));
             // Whoever names a job wants its file.

@@ -36,7 +36,7 @@ pub enum GenerateError {
 #[derive(Debug, Error)]
 pub enum GrowError {
     /// There is nothing to learn from.
-    #[error("{0}: no job with maps and reduces that can be replayed")]
+    #[error("{0}: no job that can be replayed and whose maps read what they work on from HDFS")]
     NoJob(String),
     /// The job that was named.
     #[error(transparent)]

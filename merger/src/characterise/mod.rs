@@ -114,7 +114,7 @@ pub fn describe() -> Vec<TableDescription> {
 }
 
 /// Writes `characteristics.json`, `report.html`, `flows.txt`, `job.toml` (for `replay generate`, where the trace has a job
-/// with maps and reduces) and each table as `NAME.parquet` and `NAME.csv` into a folder,
+/// of which it can be learned) and each table as `NAME.parquet` and `NAME.csv` into a folder,
 /// which is made where it is missing. `learn`: of which job `job.toml` is. Returns whether it could be learned and was written.
 ///
 /// # Errors

@@ -6,10 +6,10 @@
 
 mod fetches;
 mod instant_network;
+mod output_computing;
 mod output_events;
 mod parameters;
 mod recording;
-mod reduce_computing;
 mod reduce_memory;
 mod spills;
 mod tasks;

@@ -1,8 +1,8 @@
-//! Which events of a trace write output to HDFS, and which end a wait for it.
+//! Which events of a trace read from HDFS or write to it, and which end a wait for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trace::ids::{ConnectionId, EventId, ProcessId};
+use trace::ids::{ConnectionId, EventId, MessageId, ProcessId};
 use trace::rows::{MessageKind, MessageRow, Trace};
 
 /// The first and the last piece that each process wrote to HDFS.
@@ -17,6 +17,18 @@ pub(super) fn outputs_written(trace: &Trace) -> BTreeMap<ProcessId, (EventId, Ev
         }
     }
     written
+}
+
+/// The first piece of the data of each read from HDFS.
+pub(super) fn inputs_read(trace: &Trace) -> BTreeMap<MessageId, EventId> {
+    let mut read: BTreeMap<MessageId, EventId> = BTreeMap::new();
+    for event in &trace.events {
+        let message = event.message.and_then(|message| trace.messages.get(message.index()));
+        if let Some(row) = message.filter(|row| row.kind == MessageKind::BlockData && row.name == "read") {
+            read.entry(row.message).or_insert(event.event);
+        }
+    }
+    read
 }
 
 /// Requests to complete a file that follow another one on their connection: the NameNode had not heard of the last block yet, and

@@ -17,6 +17,9 @@ use crate::reduce_memory::{CONTAINER_MB, container_of};
 /// `mapreduce.task.io.sort.mb`, 100: the default, which the job file has as well.
 const SORT_BUFFER: u64 = 100 << 20;
 
+/// A job that writes more times what it reads makes its data itself: what its maps read is only the list of splits.
+const MAX_OUTPUT_BY_INPUT: u64 = 100;
+
 /// What was learned of a job. Times are nanoseconds, rates bytes a second; `None` = the trace does not tell.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct JobParameters {
@@ -42,7 +45,7 @@ pub struct JobParameters {
     pub reduces: u32,
     /// Bytes that its maps read.
     pub input_bytes: u64,
-    /// Map output by input.
+    /// Map output by input: what reduces fetched, or, without reduces, what maps wrote to HDFS.
     pub map_output: f64,
     /// Input of a map whose records fill its sort buffer, bytes; `None` = no map was seen to stand still for it.
     pub buffer_full_bytes: Option<u64>,
@@ -74,7 +77,7 @@ pub struct JobParameters {
     pub localization_ns: Option<u64>,
     /// From a reduce's sort to its first output.
     pub output_start_ns: Option<u64>,
-    /// From its last output to its end.
+    /// From its last output, or that of a map where there are no reduces, to its end.
     pub output_commit_ns: Option<u64>,
     /// From the start of the master's container to its registration.
     pub master_start_ns: Option<u64>,
@@ -92,7 +95,7 @@ pub struct JobParameters {
     pub notes: Vec<String>,
 }
 
-/// Learns them; `None` if the trace has no job that can be replayed, or none with maps and reduces. Where the sharing of processors is told, rates and starts
+/// Learns them; `None` if the trace has no job that can be replayed, or none whose maps read what they work on from HDFS. Where the sharing of processors is told, rates and starts
 /// are those of a processor of one's own.
 #[must_use]
 pub fn parameters(trace: &Trace, learn: Learn<'_>) -> Option<JobParameters> {
@@ -102,11 +105,14 @@ pub fn parameters(trace: &Trace, learn: Learn<'_>) -> Option<JobParameters> {
 
 pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, learn: Learn<'_>) -> Option<JobParameters> {
     let input_bytes = job.hdfs_bytes_read.filter(|bytes| *bytes > 0)?;
-    let fetched = job.shuffle_bytes?;
-    if job.maps == 0 || job.reduces == 0 {
+    let without_reduces = job.reduces == 0;
+    let fetched = job.shuffle_bytes.or(without_reduces.then_some(0))?;
+    let written = job.hdfs_bytes_written.unwrap_or(0);
+    if job.maps == 0 || written / input_bytes > MAX_OUTPUT_BY_INPUT {
         return None;
     }
-    let written = job.hdfs_bytes_written.unwrap_or(0);
+    let map_output = if without_reduces { written } else { fetched };
+    let writers = [if without_reduces { TaskKind::Map } else { TaskKind::Reduce }];
     let mut notes = Vec::new();
     let map_rate = of.map_rate(&mut notes);
     let container_start = |kinds: &[TaskKind]| of.median_ns(kinds, |task| of.container_start(task));
@@ -124,7 +130,7 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, learn: Learn<'_>) 
         maps: job.maps,
         reduces: job.reduces,
         input_bytes,
-        map_output: fetched as f64 / input_bytes as f64,
+        map_output: map_output as f64 / input_bytes as f64,
         buffer_full_bytes: of.consumption.buffer_full,
         reduce_output: if fetched > 0 { written as f64 / fetched as f64 } else { 0.0 },
         replication: of.replication(),
@@ -137,7 +143,7 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, learn: Learn<'_>) 
         container_start_ns: container_start(&[TaskKind::Map]).or(reduce_container_start_ns),
         localization_ns: of.localization(),
         output_start_ns: of.median_ns(&[TaskKind::Reduce], |task| Some(of.computing_of(task)?.before_output_ns)),
-        output_commit_ns: of.median_ns(&[TaskKind::Reduce], |task| Some(of.computing_of(task)?.after_output_ns)),
+        output_commit_ns: of.median_ns(&writers, |task| Some(of.computing_of(task)?.after_output_ns)),
         task_start_ns: task_start(&[TaskKind::Map]).or(reduce_task_start_ns),
         reduce_container_start_ns,
         reduce_task_start_ns,
@@ -166,95 +172,123 @@ impl JobParameters {
     /// As a job file for `replay generate`.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        let rate = |rate: Option<f64>| match rate {
-            Some(bytes) => format!("\"{}bps\"", (bytes * 8.0).round().max(8.0)),
-            None => "\"unlimited\"                # not in the trace".to_owned(),
-        };
-        let time = |ns: Option<u64>| match ns {
-            Some(ns) => format!("\"{}ms\"", ns / 1_000_000),
-            None => "\"0ps\"                      # not in the trace".to_owned(),
-        };
-        let of_reduces = |name: &str, ns: Option<u64>| {
-            ns.map_or_else(String::new, |ns| format!("reduce_{name} = {}\n", time(Some(ns))))
-        };
-        let plain = |text: &str| text.replace(|letter: char| letter.is_control(), " ");
         let mut text = format!("# The like of {} ({}).\n", plain(&self.job), plain(&self.name));
         for note in &self.notes {
             let _ = writeln!(text, "# {}", plain(note));
         }
-        let share = |value: f64| (value * 1e6).round() / 1e6;
-        let cores = match self.sharing {
-            Some(CoreSharing { cores, shared, .. }) => format!(
+        self.write_cluster(&mut text);
+        self.write_hadoop(&mut text);
+        self.write_job(&mut text);
+        text
+    }
+
+    const fn has_reduces(&self) -> bool {
+        self.reduces > 0
+    }
+
+    fn write_cluster(&self, text: &mut String) {
+        let _ = write!(text, "\n[cluster]\nnodes = {}\nracks = {}\n", self.nodes, self.racks);
+        let _ = match self.sharing {
+            Some(CoreSharing { cores, shared, .. }) => write!(
+                text,
                 "# Cores as they were told; a trace does not tell disks: what they took is in the rates below.\n\
                  cores = {cores}\ncore_sharing = \"{}\"\n",
                 if shared { "cluster" } else { "node" }
             ),
-            None => format!(
+            None => write!(
+                text,
                 "# A trace does not tell cores and disks; what they took is in the rates below.\ncores = {}\n",
                 self.tasks_at_once
             ),
         };
-        let (container_mb, heap_ratio) = self.reduce_heap.map_or((CONTAINER_MB, None), |heap| {
-            let (mb, ratio) = container_of(heap);
-            (mb, Some(ratio))
-        });
-        let heap = heap_ratio.map_or_else(String::new, |ratio| {
-            format!(
-                "# The reduces' heap as it was told.\nmapreduce.map.memory.mb = {container_mb}\n\
-                 mapreduce.reduce.memory.mb = {container_mb}\nmapreduce.job.heap.memory-mb.ratio = {:?}\n",
-                share(ratio)
-            )
-        });
         let _ = write!(
             text,
-            "\n[cluster]\nnodes = {}\nracks = {}\n\
-             {}disk_read = \"unlimited\"\ndisk_write = \"unlimited\"\n\
-             container_start = {}\ntask_start = {}\n{}{}master_start = {}\n\
-             localization = {}\noutput_start = {}\noutput_commit = {}\n\
-             \n[hadoop]\n# The input by the maps.\ndfs.blocksize = {}\ndfs.replication = {}\n\
-             # As many tasks at once as one node had at most; a master takes the place of none, and YARN still looks at full nodes.\n\
-             yarn.nodemanager.resource.memory-mb = {}\nyarn.scheduler.minimum-allocation-mb = 1\n\
-             yarn.app.mapreduce.am.resource.mb = 1\n\
-             mapreduce.job.reduce.slowstart.completedmaps = {}\n\
-             {}# Whether tasks had second attempts.\n\
-             mapreduce.map.speculative = {}\nmapreduce.reduce.speculative = {}\n\
-             \n[[job]]\nname = \"job\"\ninput = \"{}B\"\nreduces = {}\nmap_output = {:?}\nreduce_output = {:?}\n\
-             map_rate = {}\nsort_rate = {}\nmerge_rate = {}\nreduce_rate = {}\nskew = {:?}\n",
-            self.nodes,
-            self.racks,
-            cores,
+            "disk_read = \"unlimited\"\ndisk_write = \"unlimited\"\ncontainer_start = {}\ntask_start = {}\n",
             time(self.container_start_ns),
             time(self.task_start_ns),
-            of_reduces("container_start", self.reduce_container_start_ns),
-            of_reduces("task_start", self.reduce_task_start_ns),
+        );
+        let of_reduces =
+            [("container_start", self.reduce_container_start_ns), ("task_start", self.reduce_task_start_ns)];
+        for (name, ns) in of_reduces.into_iter().filter(|(_, ns)| ns.is_some()) {
+            let _ = writeln!(text, "reduce_{name} = {}", time(ns));
+        }
+        let _ = write!(
+            text,
+            "master_start = {}\nlocalization = {}\n",
             time(self.master_start_ns),
-            time(self.localization_ns),
-            time(self.output_start_ns),
-            time(self.output_commit_ns),
+            time(self.localization_ns)
+        );
+        // Without reduces, what opens the output lies before a map's first read.
+        if self.has_reduces() {
+            let _ = writeln!(text, "output_start = {}", time(self.output_start_ns));
+        }
+        let _ = writeln!(text, "output_commit = {}", time(self.output_commit_ns));
+    }
+
+    fn write_hadoop(&self, text: &mut String) {
+        let heap = self.reduce_heap.filter(|_| self.has_reduces()).map(container_of);
+        let container_mb = heap.map_or(CONTAINER_MB, |(mb, _)| mb);
+        let _ = write!(
+            text,
+            "\n[hadoop]\n# The input by the maps.\ndfs.blocksize = {}\ndfs.replication = {}\n\
+             # As many tasks at once as one node had at most; a master takes the place of none, and YARN still looks at full nodes.\n\
+             yarn.nodemanager.resource.memory-mb = {}\nyarn.scheduler.minimum-allocation-mb = 1\n\
+             yarn.app.mapreduce.am.resource.mb = 1\n",
             self.input_bytes.div_ceil(u64::from(self.maps.max(1))),
             self.replication,
             container_mb.saturating_mul(self.tasks_at_once as u64).saturating_add(2),
-            share(self.slow_start),
-            heap,
-            self.map_speculative,
-            self.reduce_speculative,
+        );
+        if self.has_reduces() {
+            let slow_start = share(self.slow_start);
+            let _ = writeln!(text, "mapreduce.job.reduce.slowstart.completedmaps = {slow_start}");
+        }
+        if let Some((_, ratio)) = heap {
+            let _ = write!(
+                text,
+                "# The reduces' heap as it was told.\nmapreduce.map.memory.mb = {container_mb}\n\
+                 mapreduce.reduce.memory.mb = {container_mb}\nmapreduce.job.heap.memory-mb.ratio = {:?}\n",
+                share(ratio)
+            );
+        }
+        let _ = writeln!(
+            text,
+            "# Whether tasks had second attempts.\nmapreduce.map.speculative = {}",
+            self.map_speculative
+        );
+        if self.has_reduces() {
+            let _ = writeln!(text, "mapreduce.reduce.speculative = {}", self.reduce_speculative);
+        }
+    }
+
+    fn write_job(&self, text: &mut String) {
+        let _ = write!(
+            text,
+            "\n[[job]]\nname = \"job\"\ninput = \"{}B\"\nreduces = {}\nmap_output = {:?}\n",
             self.input_bytes,
             self.reduces,
             share(self.map_output),
-            share(self.reduce_output),
-            rate(self.map_rate),
-            rate(self.sort_rate),
-            rate(self.merge_rate),
-            rate(self.reduce_rate),
-            self.skew,
         );
+        if self.has_reduces() {
+            let _ = write!(
+                text,
+                "reduce_output = {:?}\nmap_rate = {}\nsort_rate = {}\nmerge_rate = {}\nreduce_rate = {}\nskew = {:?}\n",
+                share(self.reduce_output),
+                rate(self.map_rate),
+                rate(self.sort_rate),
+                rate(self.merge_rate),
+                rate(self.reduce_rate),
+                self.skew,
+            );
+        } else {
+            let _ = writeln!(text, "map_rate = {}", rate(self.map_rate));
+        }
         if let Some(copies) = self.input_replication {
             let _ = writeln!(
                 text,
                 "# The hosts that a split of the input names, and the share of the nodes that has it.\ninput_replication = {copies}"
             );
         }
-        if let Some(full) = self.buffer_full_bytes.filter(|full| *full > 0) {
+        if let Some(full) = self.buffer_full_bytes.filter(|full| *full > 0 && self.has_reduces()) {
             let taken = share(SORT_BUFFER as f64 / full as f64);
             let _ = writeln!(
                 text,
@@ -272,6 +306,27 @@ impl JobParameters {
         if let Some(of_nodes) = self.input_share_of_nodes {
             let _ = writeln!(text, "input_share_of_nodes = {:?}", share(of_nodes));
         }
-        text
     }
+}
+
+fn rate(rate: Option<f64>) -> String {
+    match rate {
+        Some(bytes) => format!("\"{}bps\"", (bytes * 8.0).round().max(8.0)),
+        None => "\"unlimited\"                # not in the trace".to_owned(),
+    }
+}
+
+fn time(ns: Option<u64>) -> String {
+    match ns {
+        Some(ns) => format!("\"{}ms\"", ns / 1_000_000),
+        None => "\"0ps\"                      # not in the trace".to_owned(),
+    }
+}
+
+fn plain(text: &str) -> String {
+    text.replace(|letter: char| letter.is_control(), " ")
+}
+
+fn share(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
 }

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use causal::{CoreSharing, JobGraph, JobTime, Outcome, RecordedCores, recorded};
-use trace::ids::{ConnectionId, EventId, HostId, ProcessId, TaskId};
+use trace::ids::{ConnectionId, EventId, HostId, MessageId, ProcessId, TaskId};
 use trace::rows::{EventKind, JobRow, MessageKind, MessageRow, TaskKind, TaskRow, Trace};
 
 use crate::instant_network;
-use crate::output_events::{completion_retries, outputs_written};
+use crate::output_events::{completion_retries, inputs_read, outputs_written};
 use crate::reduce_memory::{DEFAULT_HEAP, left_in_memory};
 use crate::spills::Consumption;
 
@@ -34,6 +34,8 @@ pub(super) struct Recording<'a> {
     pub(super) ends: BTreeMap<TaskId, EventId>,
     /// The first and the last piece that each process wrote to HDFS.
     pub(super) outputs_written: BTreeMap<ProcessId, (EventId, EventId)>,
+    /// When data that was read from HDFS began to come; of jobs without reduces.
+    inputs_read: BTreeMap<MessageId, EventId>,
     /// The first task on each node but that of the job's master.
     first_on_node: BTreeSet<TaskId>,
     /// Marks of when each process was there.
@@ -99,6 +101,7 @@ impl<'a> Recording<'a> {
             consumed,
             ends: marks("task.finish"),
             outputs_written: outputs_written(trace),
+            inputs_read: if graph.job.reduces == 0 { inputs_read(trace) } else { BTreeMap::new() },
             first_on_node,
             process_starts,
             completion_retries: completion_retries(trace),
@@ -137,6 +140,12 @@ impl<'a> Recording<'a> {
         let mut data = self.read(task).filter(|message| message.app_bytes >= largest / SMALL_READ);
         let first = data.next()?;
         Some((first, data.last().unwrap_or(first)))
+    }
+
+    /// The event by which the first data of a map's input was sent; `None` if its job has reduces.
+    pub(super) fn first_input(&self, task: &TaskRow) -> Option<EventId> {
+        let (first, _) = self.input(task)?;
+        self.inputs_read.get(&first.message).copied()
     }
 
     fn read(&self, task: &TaskRow) -> impl Iterator<Item = &'a MessageRow> + '_ {
@@ -336,7 +345,7 @@ impl<'a> Recording<'a> {
     }
 
     pub(super) fn map_rate(&self, notes: &mut Vec<String>) -> Option<f64> {
-        let known = self.median_rate(&[TaskKind::Map], |task| Some((self.read_bytes(task), self.reading_ns(task)?)));
+        let known = self.median_rate(&[TaskKind::Map], |task| Some((self.read_bytes(task), self.computing_ns(task)?)));
         known.or_else(|| {
             notes.push(
                 "map_rate: no map read a block of its own host; the network may have held all of them back".to_owned(),
@@ -359,7 +368,7 @@ impl<'a> Recording<'a> {
 
     /// What a map computed of its input while it read: its own work where the trace has that, or else how long it read from its own
     /// host; `None` where a network fed it and nothing tells of its work.
-    pub(super) fn reading_ns(&self, task: &TaskRow) -> Option<u64> {
+    fn reading_ns(&self, task: &TaskRow) -> Option<u64> {
         let (first, last) = self.input(task)?;
         if let Some(ns) = self.consumption.computing_ns(task, |from, to| self.alone_ns(task, from, to)) {
             return Some(ns);
@@ -368,6 +377,12 @@ impl<'a> Recording<'a> {
             [] => (!self.reads_elsewhere(task)).then(|| self.alone_ns(task, first.sent_ns, last.delivered_ns)),
             marks => Some(marks.iter().map(|mark| self.event_alone_ps(*mark)).fold(0, u64::saturating_add) / 1_000),
         }
+    }
+
+    /// What a map computed of its input: where there are no reduces, until all of its output was made.
+    pub(super) fn computing_ns(&self, task: &TaskRow) -> Option<u64> {
+        let to_output = if self.graph.job.reduces == 0 { self.map_to_output_ns(task) } else { None };
+        to_output.or_else(|| self.reading_ns(task))
     }
 
     /// What a map took for its spills: from the end of its input to its own end, and what a full buffer shows of earlier ones.

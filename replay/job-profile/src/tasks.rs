@@ -39,7 +39,7 @@ pub struct JobProfile {
 pub struct MapProfile {
     /// What it read.
     pub input_bytes: u64,
-    /// What reduces fetched of it.
+    /// What reduces fetched of it, or, without reduces, what it wrote to HDFS, each byte once.
     pub output_bytes: u64,
     /// The worker from which it read.
     pub node: Option<usize>,
@@ -49,9 +49,9 @@ pub struct MapProfile {
     pub container_start_ns: Option<u64>,
     /// From the answer to that until it read.
     pub task_start_ns: Option<u64>,
-    /// What it computed of its input while it read; `None` as well where a network fed it and nothing tells of its work.
-    pub reading_ns: Option<u64>,
-    /// From the end of its input to its end.
+    /// What it computed of its input while it read, or, without reduces, until its output was made; `None` as well where a network fed it and nothing tells of its work.
+    pub computing_ns: Option<u64>,
+    /// From the end of its input to its end; `None` as well without reduces.
     pub sorting_ns: Option<u64>,
 }
 
@@ -85,8 +85,7 @@ pub struct CallProfile {
     pub service_ns: u64,
 }
 
-/// Profiles a job; `None` if the trace has no job that can be replayed, or none with maps and reduces
-/// that read and shuffle. Where the sharing of processors is told, times are what tasks would have taken with a processor of their own.
+/// Profiles a job; `None` if the trace has no job that can be replayed, or none whose maps read what they work on from HDFS. Where the sharing of processors is told, times are what tasks would have taken with a processor of their own.
 #[must_use]
 pub fn profile(trace: &Trace, learn: Learn<'_>) -> Option<JobProfile> {
     let graph = JobGraph::new(trace, learn.job, Options::default()).ok()?;
@@ -114,15 +113,16 @@ pub fn profile(trace: &Trace, learn: Learn<'_>) -> Option<JobProfile> {
 fn map_profile(of: &Recording<'_>, task: &TaskRow, nodes: &[HostId]) -> Option<MapProfile> {
     let input_bytes = of.read_bytes(task);
     let node = of.block_host(task).and_then(|host| nodes.iter().position(|node| *node == host));
+    let is_sorted = of.graph.job.reduces > 0;
     (input_bytes > 0).then(|| MapProfile {
         input_bytes,
-        output_bytes: of.output(task),
+        output_bytes: if is_sorted { of.output(task) } else { of.written(task) },
         node,
         localization_ns: of.waited_for_files(task),
         container_start_ns: of.container_start(task),
         task_start_ns: of.task_start(task),
-        reading_ns: of.reading_ns(task),
-        sorting_ns: of.sorting_ns(task),
+        computing_ns: of.computing_ns(task),
+        sorting_ns: if is_sorted { of.sorting_ns(task) } else { None },
     })
 }
 

@@ -83,7 +83,7 @@ fn map_sample(map: &MapProfile, (container_ns, task_ns): (u64, u64), job: &Job) 
         localization: duration(map.localization_ns.unwrap_or(0)),
         container_start: duration(map.container_start_ns.unwrap_or(container_ns)),
         task_start: duration(map.task_start_ns.unwrap_or(task_ns)),
-        rate: rate(map.input_bytes, map.reading_ns).unwrap_or(job.map_rate),
+        rate: rate(map.input_bytes, map.computing_ns).unwrap_or(job.map_rate),
         sort_rate: rate(map.output_bytes, map.sorting_ns).unwrap_or(job.sort_rate),
         output: map.output_bytes as f64 / map.input_bytes as f64,
     }

@@ -1,5 +1,6 @@
 //! Jobs without reduces: maps write to HDFS what they compute, and the job ends with the last of them.
 
+use job_profile::{Learn, parameters, profile};
 use mapreduce::{Amount, Growth, JobFile};
 use netsim::units::Bytes;
 use trace::rows::{MessageKind, TaskKind, Trace};
@@ -91,4 +92,70 @@ fn a_job_that_has_nothing_to_read_ends_at_once() {
     let [_, next] = &*trace.jobs else { panic!("{:?}", trace.jobs) };
     assert_eq!((next.maps, next.reduces, next.hdfs_bytes_written), (0, 0, Some(0)));
     assert!(next.finish_ns > next.submit_ns);
+}
+
+/// A trace does not tell cores and disks: there are enough, and they take no time.
+fn uneven(seed: u64) -> String {
+    let job = COPY.replace("cores = 2", "cores = 64").replace("reduces = 0\n", "reduces = 0\nspeed_deviation = 0.5\n");
+    format!("seed = {seed}\n{}", job.replace("[[job]]", "mapreduce.map.speculative = false\n[[job]]"))
+}
+
+fn job_seconds(trace: &Trace) -> f64 {
+    (trace.jobs[0].finish_ns - trace.jobs[0].submit_ns) as f64 / 1e9
+}
+
+fn map_seconds(trace: &Trace) -> Vec<f64> {
+    let mut took: Vec<f64> =
+        tasks(trace, TaskKind::Map).map(|map| (map.finish_ns - map.start_ns) as f64 / 1e9).collect();
+    took.sort_by(f64::total_cmp);
+    took
+}
+
+#[test]
+fn one_that_is_learned_task_by_task_takes_as_long() {
+    for seed in 1..=8 {
+        let trace = run(&uneven(seed));
+        let (file, _) = JobFile::of_profile(&profile(&trace, Learn::default()).unwrap()).unwrap();
+        let again = run(&file.grow(&Growth::default()).unwrap().to_toml().unwrap());
+        // Heartbeats have other phases, a second each.
+        let error = job_seconds(&again) - job_seconds(&trace);
+        assert!(error.abs() < 0.03 * job_seconds(&trace) + 1.0, "{seed}: {error}");
+        for (new, old) in map_seconds(&again).into_iter().zip(map_seconds(&trace)) {
+            assert!((new / old - 1.0).abs() < 0.03, "{seed}: {new} s for {old} s");
+        }
+        let (new, old) = (&again.jobs[0], &trace.jobs[0]);
+        assert_eq!((new.maps, new.reduces, new.hdfs_bytes_read), (old.maps, 0, old.hdfs_bytes_read));
+        assert!(new.hdfs_bytes_written.unwrap().abs_diff(old.hdfs_bytes_written.unwrap()) <= u64::from(old.maps));
+    }
+}
+
+#[test]
+fn its_like_has_its_medians_and_says_nothing_of_reduces() {
+    let trace = run(&uneven(3));
+    let learned = parameters(&trace, Learn::default()).unwrap();
+    assert_eq!((learned.maps, learned.reduces, learned.map_output, learned.replication), (4, 0, 0.5, 2));
+    let commit_ms = learned.output_commit_ns.unwrap() / MS;
+    // 250 ms and the calls around them.
+    assert!((250..270).contains(&commit_ms), "{commit_ms}");
+    let text = learned.to_toml();
+    for key in ["reduce_", "slowstart", "sort_rate", "merge_rate", "skew", "output_start"] {
+        assert!(!text.contains(key), "{key}: {text}");
+    }
+    let (old, new) = (map_seconds(&trace), map_seconds(&run(&text)));
+    let median = f64::midpoint(old[1], old[2]);
+    for took in new {
+        assert!((took / median - 1.0).abs() < 0.05, "{took} s for {median} s");
+    }
+}
+
+/// Over a slow network its maps wait for room: that is none of their own time.
+#[test]
+fn what_a_slow_network_hid_is_not_learned_as_work() {
+    let [fast, slow] = ["kind = \"ideal\"", "kind = \"ideal\"\nrate = \"8Mbps\""].map(|fabric| {
+        let trace = run_on(fabric, &uneven(5));
+        let learned = parameters(&trace, Learn::default()).unwrap();
+        (learned.map_rate.unwrap(), learned.output_commit_ns.unwrap() as f64)
+    });
+    assert!((slow.0 / fast.0 - 1.0).abs() < 0.03, "{slow:?} {fast:?}");
+    assert!((slow.1 / fast.1 - 1.0).abs() < 0.1, "{slow:?} {fast:?}");
 }
