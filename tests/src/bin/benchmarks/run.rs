@@ -9,10 +9,21 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use hadoptic_tests::process::memory_peak_bytes;
 use serde_json::Value;
+use trace::row;
 
 /// Experiments and the peers' configurations.
 pub const CASES: &str = "tests/bench";
 pub const REPLAY: &str = "target/release/replay";
+
+row! {
+    /// What is looked at of a link of a run.
+    LinkPackets in "links" {
+        /// Where it begins and where it ends.
+        link: String,
+        /// Packets that it carried.
+        packets: u64,
+    }
+}
 
 pub fn announce(name: &str) {
     trace::stderr::print(format!("running {name}"));
@@ -26,7 +37,8 @@ pub fn json_of(command: &Command, output: &Output) -> Result<Value> {
     serde_json::from_str(&text[begin..]).with_context(|| format!("{command:?} printed no JSON object"))
 }
 
-/// Runs an experiment. Its summary gets one key more, `memory_peak_bytes`: the most that the program has held.
+/// Runs an experiment. Its summary gets two keys more: `memory_peak_bytes`, the most that the program has held, and `packets_from_switches`, the
+/// packets that links from switches carried.
 pub fn simulate(name: &str) -> Result<Value> {
     simulate_with(name, &[])
 }
@@ -45,9 +57,13 @@ pub fn simulate_with(name: &str, sets: &[&str]) -> Result<Value> {
         thread::sleep(Duration::from_millis(20));
     }
     let summary = json_of(&command, &child.wait_with_output()?);
+    let links = trace_tables::read_rows::<LinkPackets>(&results);
     let _ = fs::remove_dir_all(&results);
-    let mut summary = summary?;
+    let (mut summary, links) = (summary?, links?);
+    // Hosts are `h0`, `h1`, ... in all topologies that are run here.
+    let from_switches = links.iter().filter(|row| !row.link.starts_with('h')).map(|row| row.packets);
     summary["memory_peak_bytes"] = memory.into();
+    summary["packets_from_switches"] = from_switches.sum::<u64>().into();
     Ok(summary)
 }
 
