@@ -156,8 +156,7 @@ fn grown(number: u32, by: Amount<u32>, key: &str) -> Result<u32, JobError> {
     match by {
         Amount::Of(number) => Ok(number),
         Amount::Times(times) => {
-            // Of none there are no more.
-            let grown = (f64::from(number) * times).round().max(f64::from(number.min(1)));
+            let grown = (f64::from(number) * times).round().max(1.0);
             if grown > f64::from(u32::MAX) {
                 return Err(JobError::value(
                     key,
@@ -167,6 +166,14 @@ fn grown(number: u32, by: Amount<u32>, key: &str) -> Result<u32, JobError> {
             }
             Ok(grown as u32)
         }
+    }
+}
+
+fn written(amount: Option<Amount<u32>>) -> String {
+    match amount {
+        Some(Amount::Of(number)) => number.to_string(),
+        Some(Amount::Times(times)) => format!("{times}x"),
+        None => String::new(),
     }
 }
 
@@ -191,12 +198,18 @@ impl JobFile {
         let mut file = self.clone();
         let nodes = grown(file.cluster.nodes, growth.nodes, "--nodes")?;
         let more_nodes = Amount::Times(f64::from(nodes) / f64::from(file.cluster.nodes));
+        if growth.reduces.is_some() && file.jobs.iter().all(|job| job.reduces == 0) {
+            let reason = "the job has no reduces, and nothing tells what they would do; leave it out";
+            return Err(JobError::value("--reduces", written(growth.reduces), reason));
+        }
         for job in &mut file.jobs {
             job.recorded_nodes.get_or_insert(file.cluster.nodes);
             if nodes != file.cluster.nodes {
                 place_anew(job);
             }
-            job.reduces = grown(job.reduces, growth.reduces.unwrap_or(more_nodes), "--reduces")?;
+            if job.reduces > 0 {
+                job.reduces = grown(job.reduces, growth.reduces.unwrap_or(more_nodes), "--reduces")?;
+            }
             if let Some(input) = &mut job.input {
                 input.0 = match growth.data {
                     Amount::Of(bytes) => bytes.0,

@@ -82,6 +82,10 @@ fn it_grows_by_its_data() {
     let growth = Growth { nodes: Amount::Of(8), data: Amount::Of(Bytes(128_000_000)), ..Growth::default() };
     let grown = file.grow(&growth).unwrap();
     assert_eq!(grown.jobs[0].reduces, 0, "of no reduces there are no more");
+    for reduces in [Amount::Of(4), Amount::Times(2.0)] {
+        let refused = file.grow(&Growth { reduces: Some(reduces), ..Growth::default() }).unwrap_err().to_string();
+        assert!(refused.starts_with("--reduces = ") && refused.contains("no reduces"), "{refused}");
+    }
     assert_eq!(tasks(&run(&grown.to_toml().unwrap()), TaskKind::Map).count(), 8);
 }
 
