@@ -31,14 +31,16 @@ impl<T> Ahead<T> {
         (window % (2 * EPOCH)) as usize
     }
 
-    /// `window`, which is not over, has an item more. Returns whether it is near.
+    /// Whether `window`, which is not over, has a slot.
     #[inline]
-    pub const fn put(&mut self, window: u64) -> bool {
-        let near = window < self.end;
-        if near {
-            self.used |= 1 << Self::slot(window);
-        }
-        near
+    pub const fn is_near(&self, window: u64) -> bool {
+        window < self.end
+    }
+
+    /// `window`, which is near, has items from now on.
+    #[inline]
+    pub const fn mark(&mut self, window: u64) {
+        self.used |= 1 << Self::slot(window);
     }
 
     /// Keeps an item of a window that is not near.

@@ -52,29 +52,31 @@ impl<T: Copy> Calendar<T> {
     /// Puts `item` into a window that is not over. Inlined, so that an item is not made in one place and copied from there.
     #[inline(always)]
     pub fn push(&mut self, window: u64, block: u32, item: T) {
-        if self.ahead.put(window) {
+        if self.ahead.is_near(window) {
             let list = Ahead::<T>::slot(window).wrapping_mul(self.blocks).wrapping_add(block as usize);
-            let bucket = &mut self.near[list];
-            if (bucket.0 as usize).is_multiple_of(CHUNK) {
-                Self::grow(bucket, &mut self.items, &mut self.before, &mut self.spare, item);
+            let mut number = self.near[list].0;
+            if (number as usize).is_multiple_of(CHUNK) {
+                // An empty list has no room either.
+                self.ahead.mark(window);
+                number = self.grow(list, item);
             }
-            self.items[bucket.0 as usize] = item;
-            bucket.0 = bucket.0.wrapping_add(1);
+            self.items[number as usize] = item;
+            self.near[list] = Bucket(number.wrapping_add(1));
         } else {
             self.ahead.keep(window, (block, item));
         }
     }
 
-    /// Gives a list another chunk; `item` is what an item looks like.
+    /// Gives a list another chunk; `item` is what an item looks like. Returns the number of its next item.
     #[cold]
-    fn grow(bucket: &mut Bucket, items: &mut Vec<T>, before: &mut Vec<u32>, spare: &mut Vec<u32>, item: T) {
-        let chunk = spare.pop().unwrap_or_else(|| {
-            before.resize((before.len() + 1).max(2), 0);
-            items.resize(before.len() * CHUNK, item);
-            count(before.len() - 1)
+    fn grow(&mut self, list: usize, item: T) -> u32 {
+        let chunk = self.spare.pop().unwrap_or_else(|| {
+            self.before.resize((self.before.len() + 1).max(2), 0);
+            self.items.resize(self.before.len() * CHUNK, item);
+            count(self.before.len() - 1)
         });
-        before[chunk as usize] = count(bucket.last_chunk());
-        *bucket = Bucket(chunk * CHUNK as u32);
+        self.before[chunk as usize] = count(self.near[list].last_chunk());
+        chunk * CHUNK as u32
     }
 
     /// The first window from `from` on, the present one, that has items.

@@ -28,7 +28,8 @@ impl Due {
     /// Host `host` has something to do in `window`, which is not over.
     #[inline]
     pub fn put(&mut self, window: u64, host: u32) {
-        if self.ahead.put(window) {
+        if self.ahead.is_near(window) {
+            self.ahead.mark(window);
             let word = Ahead::<u32>::slot(window) * self.words + host as usize / WORD;
             self.bits[word] |= 1 << (host as usize % WORD);
         } else {

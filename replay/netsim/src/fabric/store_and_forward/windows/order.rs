@@ -27,6 +27,8 @@ pub(super) struct Order {
     taken: Vec<u64>,
     /// The bits of a packet's number, at most 32.
     number_bits: u32,
+    /// These bits set.
+    mask: u64,
     /// The packets of the port at work, sorted.
     sorted: Vec<u64>,
 }
@@ -36,6 +38,7 @@ impl Order {
     pub fn begin(&mut self, ports: usize, number_bits: u32) {
         self.packets.clear();
         self.number_bits = number_bits;
+        self.mask = (1 << number_bits) - 1;
         if self.lasts.len() < ports {
             self.lasts.resize(ports, NONE);
             self.taken.resize(ports.div_ceil(WORD), 0);
@@ -47,7 +50,7 @@ impl Order {
     pub fn put(&mut self, port: u32, offset: u32, number: usize) {
         let port = port as usize;
         let before = std::mem::replace(&mut self.lasts[port], count(self.packets.len()));
-        self.packets.push((u64::from(offset) << self.number_bits | number as u64, before));
+        self.packets.push((u64::from(offset).wrapping_shl(self.number_bits) | number as u64, before));
         self.taken[port / WORD] |= 1 << (port % WORD);
     }
 
@@ -94,7 +97,7 @@ impl Order {
         } else {
             self.sorted.sort_unstable();
         }
-        let (bits, mask) = (self.number_bits, self.mask());
+        let (bits, mask) = (self.number_bits, self.mask);
         if self.sorted.windows(2).any(|pair| pair[0] >> bits == pair[1] >> bits) {
             self.sorted.sort_unstable_by_key(|key| {
                 let (at, link) = arrival((key & mask) as usize);
@@ -106,11 +109,7 @@ impl Order {
     /// The number of a packet of the port at work.
     #[inline]
     pub fn number(&self, place: usize) -> usize {
-        (self.sorted[place] & self.mask()) as usize
-    }
-
-    const fn mask(&self) -> u64 {
-        (1 << self.number_bits) - 1
+        (self.sorted[place] & self.mask) as usize
     }
 }
 
