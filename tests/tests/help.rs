@@ -79,3 +79,23 @@ fn a_reader_who_has_enough_is_no_failure() {
         assert!(output.stderr.is_empty(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }
+
+#[test]
+fn benchmarks_explain_themselves_and_refuse_what_they_do_not_know() {
+    let help = help("benchmarks", "", "80");
+    for option in ["--out", "--runs", "--criterion", "--only", "--insee"] {
+        assert!(help.contains(option), "{option}: {help}");
+    }
+    assert!(help.contains("benchmarks --only goal"), "{help}");
+    for (arguments, reason) in [
+        (&["--runs", "0"][..], "at least one run"),
+        (&["--runs", "few"], "a number is needed"),
+        (&["--fast"], "--fast"),
+        (&["--only", "no-such-benchmark"], "no benchmark has that in its name"),
+    ] {
+        let output = Command::new(program("benchmarks").unwrap()).args(arguments).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && error.contains(reason), "{arguments:?}: {error}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}

@@ -1,11 +1,4 @@
 //! What `make bench` shows: the simulator's speed beside that of its peers, and how it does at scale.
-//!
-//!     benchmarks [--out docs] [--runs 3] [--criterion target/criterion] [--only WORD] [--insee FSIN]
-//!
-//! Every figure is the median of several runs; a peer runs in turns with ours, so that a noisy machine disturbs both. The
-//! figures of the event queue are read from what criterion left. Writes `benchmarks.json` (a list of objects with the
-//! keys name, ours, peer, ratio, unit, and peer_name) and `benchmarks.md`, the page that shows it. FSIN is INSEE's program (commit 2140aec), where
-//! somebody has it: without it our runs of its routers stand alone.
 
 mod figure;
 mod page;
@@ -18,31 +11,54 @@ mod scale;
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
 
+/// Benchmarks of the simulator, beside its peers and at scale.
+///
+/// Every figure is the median of several runs; a peer runs in turns with ours, so that a noisy machine disturbs both. Programs are those of
+/// target/release, cases those of tests/bench: run it in the repository's root. It prints a table; without --only it also writes the page of
+/// all figures, benchmarks.md, and benchmarks.json (a list of objects with the keys name, ours, peer, ratio, unit, and peer_name).
+#[derive(Debug, Parser)]
+#[command(
+    after_help = "Examples:\n  benchmarks --out docs\n  benchmarks --only goal --runs 5\n  benchmarks --only input-queued --only omni-path"
+)]
 struct Options {
+    /// Folder of the page and its figures.
+    #[arg(long, value_name = "FOLDER", default_value = "docs")]
     out: PathBuf,
+    /// Runs whose median is a figure, 1 at least.
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = runs)]
     runs: usize,
+    /// Folder where the benchmarks of the event queue were left by criterion.
+    #[arg(long, value_name = "FOLDER", default_value = "target/criterion")]
     criterion: PathBuf,
-    only: String,
+    /// Run only benchmarks with that in their name; may be given several times.
+    #[arg(long, value_name = "WORD")]
+    only: Vec<String>,
+    /// INSEE's program (commit 2140aec), to run beside ours: without it our runs of its routers stand alone.
+    #[arg(long, value_name = "FSIN")]
     insee: Option<PathBuf>,
 }
 
 fn main() -> Result<()> {
-    let options = options()?;
+    let mut options = Options::parse();
+    if let Some(insee) = &mut options.insee {
+        *insee = fs::canonicalize(&*insee).with_context(|| format!("--insee {}", insee.display()))?;
+    }
     let mut figures = Vec::new();
     for name in wanted(&routers::AGAINST_CAMINOS, &options) {
         figures.extend(routers::against_caminos(name, name, options.runs)?);
     }
     for case in routers::CAMINOS_ROUTERS {
         let name = format!("input-output-queued-{case}");
-        if name.contains(&options.only) {
+        if options.wants(&name) {
             figures.extend(routers::against_caminos(&name, case, options.runs)?);
         }
     }
     for (case, share) in routers::BOOKSIM2_ROUTERS {
         let name = format!("input-queued-{case}");
-        if name.contains(&options.only) {
+        if options.wants(&name) {
             figures.push(routers::against_booksim2(&name, case, share, options.runs)?);
         }
     }
@@ -50,7 +66,7 @@ fn main() -> Result<()> {
         figures.push(routers::alone(name, options.runs)?);
     }
     for (name, keys, more) in routers::INSEE_ROUTERS {
-        if name.contains(&options.only) {
+        if options.wants(name) {
             figures.push(match &options.insee {
                 Some(program) => routers::against_insee(name, (keys, more), program, options.runs)?,
                 None => routers::alone(name, options.runs)?,
@@ -72,10 +88,10 @@ fn main() -> Result<()> {
     for name in wanted(&replays::PROGRAMS, &options) {
         figures.push(replays::program(name, options.runs)?);
     }
-    if options.only.is_empty() || "queue".contains(&options.only) {
+    if options.wants("queue") {
         figures.extend(queues::queues(&options.criterion)?);
     }
-    ensure!(!figures.is_empty(), "--only {}: no benchmark has that in its name", options.only);
+    ensure!(!figures.is_empty(), "--only {}: no benchmark has that in its name", options.only.join(" --only "));
     print!("{}", page::table(&figures));
     if options.only.is_empty() {
         page::write(&options.out, &figures)?;
@@ -83,25 +99,20 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn options() -> Result<Options> {
-    let mut options =
-        Options { out: "docs".into(), runs: 3, criterion: "target/criterion".into(), only: String::new(), insee: None };
-    let mut arguments = std::env::args().skip(1);
-    while let Some(name) = arguments.next() {
-        let value = arguments.next().with_context(|| format!("{name} needs a value"))?;
-        match name.as_str() {
-            "--out" => options.out = value.into(),
-            "--runs" => options.runs = value.parse().with_context(|| format!("--runs {value}: a number is needed"))?,
-            "--criterion" => options.criterion = value.into(),
-            "--only" => options.only = value,
-            "--insee" => options.insee = Some(fs::canonicalize(&value).with_context(|| format!("--insee {value}"))?),
-            _ => bail!("{name} is not known; there are --out, --runs, --criterion, --only and --insee"),
-        }
+fn runs(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least one run is needed".to_owned()),
+        Ok(runs) => Ok(runs),
+        Err(_) => Err("a number is needed".to_owned()),
     }
-    ensure!(options.runs > 0, "--runs 0: at least one run is needed");
-    Ok(options)
+}
+
+impl Options {
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|word| name.contains(word))
+    }
 }
 
 fn wanted<'a>(names: &[&'a str], options: &Options) -> Vec<&'a str> {
-    names.iter().copied().filter(|name| name.contains(&options.only)).collect()
+    names.iter().copied().filter(|name| options.wants(name)).collect()
 }
