@@ -1,6 +1,8 @@
 //! Ways through lattices, axis by axis, and the places of routers in their rings.
 
 use super::Candidates;
+use super::lattice_way::KnownWays;
+pub(super) use super::lattice_way::Way;
 use super::records::{MAX_AXES, Record, Records, directions_of};
 use super::vcs::{Order, Ties};
 use super::{RoutingConfig, RoutingError};
@@ -18,15 +20,6 @@ const MAX_STEPS: u64 = 300_000_000;
 
 /// So many pairs without a way are named.
 const NAMED: usize = 6;
-
-/// A step of a packet's way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Way {
-    pub(super) axis: usize,
-    pub(super) forward: bool,
-    /// Steps left along the axis, this one included.
-    pub(super) left: u32,
-}
 
 /// Shortest ways through a lattice, along one axis after the other.
 #[derive(Clone, Debug)]
@@ -48,6 +41,7 @@ pub(super) struct LatticeWays {
     /// The link of each host to its router, and back.
     up: Vec<LinkId>,
     down: Vec<LinkId>,
+    known: KnownWays,
 }
 
 impl LatticeWays {
@@ -67,7 +61,7 @@ impl LatticeWays {
         })?;
         let coordinates = (0..lattice.routers()).flat_map(|router| lattice.coordinates(router));
         let up: Vec<LinkId> = (0..topology.hosts()).map(|host| topology.uplink(NodeId(host))).collect();
-        let ways = Self {
+        let mut ways = Self {
             records,
             hosts: topology.hosts(),
             order,
@@ -80,7 +74,10 @@ impl LatticeWays {
             down: up.iter().map(|link| link.back()).collect(),
             up,
             lattice,
+            known: KnownWays::default(),
         };
+        ways.known =
+            KnownWays::new(ways.routers(), ways.axes(), |from, to, pattern| ways.reckon_way(from, to, pattern));
         ways.check_reached(topology, config)?;
         Ok(Some(ways))
     }
@@ -169,7 +166,13 @@ impl LatticeWays {
     }
 
     /// The next step of a packet's way to another router.
+    #[inline]
     pub(super) fn way(&self, router: u32, target: u32, pattern: u32) -> Option<Way> {
+        let known = self.known.way(router, target, pattern);
+        known.unwrap_or_else(|| self.reckon_way(router, target, pattern))
+    }
+
+    fn reckon_way(&self, router: u32, target: u32, pattern: u32) -> Option<Way> {
         let record = self.records.record(&self.lattice, self.at(router), self.at(target), pattern);
         let mut axes = record.iter().enumerate();
         let (axis, steps) = match self.order {

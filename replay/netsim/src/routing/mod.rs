@@ -27,6 +27,7 @@ mod graph;
 mod grid;
 mod lattice;
 mod lattice_lanes;
+mod lattice_way;
 mod minimal;
 mod records;
 mod router;

@@ -38,6 +38,7 @@ impl<O: Observer> InputQueued<O> {
         let (word, mark) = input.mark();
         self.marks[word].ready |= mark;
         let switch = input.switch;
+        self.steady[switch as usize] = NONE;
         self.has_work(switch);
     }
 
@@ -46,6 +47,7 @@ impl<O: Observer> InputQueued<O> {
     pub(super) fn is_not_ready(&mut self, at: PortVc) {
         let input = &mut self.inputs[at.port() as usize];
         input.ready &= !at.bit();
+        self.steady[input.switch as usize] = NONE;
         if input.ready == 0 {
             let (word, mark) = input.mark();
             self.marks[word].ready &= !mark;

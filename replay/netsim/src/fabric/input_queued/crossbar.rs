@@ -1,7 +1,7 @@
 //! Flits ask for the crossbar, are given it, and may hold it.
 
 use super::InputQueued;
-use super::state::{Choice, Crossbar, Crossing, Input, PortVc, State, Switch, behind, bits, next};
+use super::state::{Choice, Chosen, Crossbar, Crossing, Input, InputVc, PortVc, State, Switch, behind, bits, next};
 use crate::fabric::clocked::matching::{Instant, Rank, Request, Stage, Turns};
 use crate::fabric::clocked::ports::NONE;
 use crate::fabric::clocked::separable::Arbiter;
@@ -66,58 +66,82 @@ impl<O: Observer> InputQueued<O> {
     }
 
     /// The same where inputs choose first, once, by round robin, have one way into the crossbar, and what is given counts at once: what each has
-    /// chosen, and whom each output has.
-    pub(super) fn match_crossbar(&mut self, switch: &Switch) {
-        for word in switch.words() {
-            let lowest = switch.lowest(word);
-            for input in bits(self.marks[word].ready).map(|bit| lowest.wrapping_add(bit)) {
-                let (at, to) = self.first_ready(switch, input);
-                let choice = &mut self.choices[to.port() as usize];
-                let rank = behind(input.wrapping_sub(switch.inputs.0), choice.turn, switch.inputs.1);
-                choice.best = choice.best.min(u64::from(rank) << 32 | u64::from(input));
-                self.chosen.push((at, to.port()));
+    /// chosen, and whom each output has. Returns how many inputs have chosen. If no two have chosen the same output, nor one among several VCs, all
+    /// that has been chosen crosses, and is chosen again as long as the same VCs are ready.
+    pub(super) fn match_crossbar(&mut self, switch: &Switch) -> u32 {
+        let vcs = self.vcs;
+        let words = &self.marks[switch.words()];
+        let inputs = &self.inputs[switch.places_of_inputs()];
+        let states = &self.input_vcs[switch.places_of_input_vcs(vcs)];
+        let choices = &mut self.choices[switch.places_of_outputs()];
+        let list = &mut self.chosen[switch.places_of_inputs()];
+        let (mut number, mut contested) = (0u32, false);
+        for (word, marks) in (0u32..).zip(words) {
+            let mut ready = marks.ready;
+            while ready != 0 {
+                let place = (word << 6) | ready.trailing_zeros();
+                ready &= ready.wrapping_sub(1);
+                let input = &inputs[place as usize];
+                let states = &states[place.wrapping_mul(vcs) as usize..];
+                let (vc, output) = if input.ready.is_power_of_two() {
+                    let vc = input.ready.trailing_zeros();
+                    (vc, states[vc as usize].given.port().wrapping_sub(switch.outputs.0))
+                } else {
+                    contested = true;
+                    first_ready(switch, input, &states[..vcs as usize])
+                };
+                let choice = &mut choices[output as usize];
+                contested |= choice.best != Choice::NONE;
+                let rank = behind(place, choice.turn, switch.inputs.1);
+                choice.best = choice.best.min(u64::from(rank) << 32 | u64::from(place));
+                list[number as usize] = Chosen { at: PortVc::new(switch.inputs.0.wrapping_add(place), vc), output };
+                number = number.wrapping_add(1);
             }
         }
+        self.steady[switch.number as usize] = if contested { NONE } else { number };
+        number
     }
 
-    /// Those cross that outputs have chosen, too.
-    pub(super) fn matched_cross(&mut self, switch: &Switch, now: u64) {
-        for place in 0..self.chosen.len() {
-            let (at, way) = self.chosen[place];
-            let choice = &mut self.choices[way as usize];
-            if choice.input() != at.port() {
+    /// Those of the `number` that inputs have chosen cross that outputs have chosen, too.
+    pub(super) fn matched_cross(&mut self, switch: &Switch, number: u32, now: u64) {
+        let plainly = self.is_plain();
+        for place in switch.inputs.0..switch.inputs.0.wrapping_add(number) {
+            let Chosen { at, output } = self.chosen[place as usize];
+            let choice = &mut self.choices[switch.outputs.0.wrapping_add(output) as usize];
+            let input_place = at.port().wrapping_sub(switch.inputs.0);
+            if choice.place() != input_place {
                 continue;
             }
-            let turn = next(at.port().wrapping_sub(switch.inputs.0), switch.inputs.1);
-            *choice = Choice { turn, ..Choice::NONE };
+            *choice = Choice { best: Choice::NONE, turn: next(input_place, switch.inputs.1) };
             let input = &mut self.inputs[at.port() as usize];
-            input.turn = next(way.wrapping_sub(switch.outputs.0), switch.outputs.1);
+            input.turn = next(output, switch.outputs.1);
             input.vc_turn = next(at.vc(), self.vcs);
-            self.crosses_plainly(at, now);
+            self.crosses_by_turns(at, plainly, now);
         }
-        self.chosen.clear();
     }
 
-    /// What `input` chooses of its VCs that are ready, of which there are some, and where that goes: the first output at its turn or behind it, and
-    /// of the VCs that ask for that the first one.
-    #[inline]
-    fn first_ready(&self, switch: &Switch, input: u32) -> (PortVc, PortVc) {
-        let Input { ready, turn, vc_turn, .. } = self.inputs[input as usize];
-        let given = |vc: u32| self.input_vcs[self.index(PortVc::new(input, vc))].given;
-        let lowest = ready.trailing_zeros();
-        if ready & ready.wrapping_sub(1) == 0 {
-            return (PortVc::new(input, lowest), given(lowest));
+    /// The same VCs are ready as when this switch's inputs chose last, all that they chose crossed, and all turns stay as they are: the same
+    /// `number` crosses again.
+    pub(super) fn chosen_cross_again(&mut self, switch: &Switch, number: u32, now: u64) {
+        let plainly = self.is_plain();
+        for place in switch.inputs.0..switch.inputs.0.wrapping_add(number) {
+            self.crosses_by_turns(self.chosen[place as usize].at, plainly, now);
         }
-        let mut first = (u32::MAX, PortVc::NONE, PortVc::NONE);
-        for vc in bits(ready) {
-            let to = given(vc);
-            let rank = behind(to.port().wrapping_sub(switch.outputs.0), turn, switch.outputs.1) << 4
-                | behind(vc, vc_turn, self.vcs);
-            if rank < first.0 {
-                first = (rank, PortVc::new(input, vc), to);
-            }
+    }
+
+    /// Whether a flit that crosses does no more than what it does mostly.
+    fn is_plain(&self) -> bool {
+        self.plain_links && self.log.is_none() && self.occupancy.is_none()
+    }
+
+    /// The first flit of a VC crosses, which was given the crossbar by the shortest of all rules.
+    #[inline(always)]
+    fn crosses_by_turns(&mut self, at: PortVc, plainly: bool, now: u64) {
+        if plainly {
+            self.crosses_plainly(at, now);
+        } else {
+            self.cross::<true>(Crossing { at, way: 0, held: false }, now);
         }
-        (first.1, first.2)
     }
 
     /// Whether `at` holds its way for its packet.
@@ -265,4 +289,22 @@ impl<O: Observer> InputQueued<O> {
             (self.held_inputs[from], self.held_ways[way as usize]) = (NONE, NONE);
         }
     }
+}
+
+/// Which of its VCs that are ready `input` chooses, of which there are several, with the states `of` all its VCs, and by which of the switch's
+/// outputs that goes on: the first output at its turn or behind it, and of the VCs that ask for that the first one.
+#[inline]
+fn first_ready(switch: &Switch, input: &Input, of: &[InputVc]) -> (u32, u32) {
+    let mut first = (u32::MAX, 0, NONE);
+    let mut ready = input.ready;
+    while ready != 0 {
+        let vc = ready.trailing_zeros();
+        ready &= ready.wrapping_sub(1);
+        let output = of[vc as usize].given.port().wrapping_sub(switch.outputs.0);
+        let rank = behind(output, input.turn, switch.outputs.1) << 4 | behind(vc, input.vc_turn, of.len() as u32);
+        if rank < first.0 {
+            first = (rank, vc, output);
+        }
+    }
+    (first.1, first.2)
 }

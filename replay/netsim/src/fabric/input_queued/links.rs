@@ -73,16 +73,19 @@ impl<O: Observer> InputQueued<O> {
         let buffer = self.config.buffer;
         let until = until.wrapping_sub(self.outputs[to.port() as usize].credit_delay.into());
         let vc = &mut self.output_vcs[index];
-        while vc.credits < buffer {
-            let place = vc.next + vc.credits;
-            let place = if place >= buffer { place - buffer } else { place };
-            let slot = self.slots[vc.ring + place as usize];
+        let ring = &self.slots[vc.ring..vc.ring.wrapping_add(buffer as usize)];
+        let mut credits = vc.credits;
+        while credits < buffer {
+            let place = vc.next.wrapping_add(credits);
+            let place = if place >= buffer { place.wrapping_sub(buffer) } else { place };
+            let slot = ring[place as usize];
             if !slot.is_gone() || !slot.by(until) {
                 break;
             }
-            vc.credits += 1;
+            credits = credits.wrapping_add(1);
         }
-        vc.credits
+        vc.credits = credits;
+        credits
     }
 
     /// Has the next credit of a VC of an output told that has none, all that count in cycle `now` counted.

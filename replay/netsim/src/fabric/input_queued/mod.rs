@@ -42,7 +42,8 @@ use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use slot::{RENEWED_EVERY, Slot};
 use state::{
-    Choice, Crossbar, Crossing, Host, Input, InputVc, MAX_PORTS, Marks, Offer, Output, OutputVc, Owner, PortVc, Switch,
+    Choice, Chosen, Crossbar, Crossing, Host, Input, InputVc, MAX_PORTS, Marks, Offer, Output, OutputVc, Owner, PortVc,
+    Switch,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -72,6 +73,8 @@ pub struct InputQueued<O> {
     begun: (u64, SimTime),
     vcs: u32,
     vcs_of_class: u8,
+    /// All VCs, and those of the first class, a bit each.
+    vcs_of_classes: (u16, u16),
     /// Whether each credit is told, as somebody may wait for several; whether only those are that somebody has asked for.
     all_credits: bool,
     plain_links: bool,
@@ -135,8 +138,10 @@ pub struct InputQueued<O> {
     given: Vec<PortVc>,
     crossing: Vec<Crossing>,
     released: Vec<u32>,
-    /// What inputs have chosen, each with the output; and by output: nothing between two allocations.
-    chosen: Vec<(PortVc, u32)>,
+    /// What inputs have chosen, those of a switch from its first input on; by switch: how many these are, if the same VCs are ready as then and
+    /// all of them crossed, else [`NONE`]; and by output: nothing between two allocations.
+    chosen: Vec<Chosen>,
+    steady: Vec<u32>,
     choices: Vec<Choice>,
     /// By number of a VC of outputs at its switch: nothing between two allocations; and those of this one.
     offers: Vec<Offer>,
@@ -220,6 +225,7 @@ impl<O: Observer> InputQueued<O> {
             all_credits: config.flow_control == FlowControl::VirtualCutThrough,
             plain_links: config.flow_control == FlowControl::Wormhole && !config.wait_for_tail_credit,
             vcs_of_class: config.vcs / routes.classes(),
+            vcs_of_classes: (first_vcs(config.vcs), first_vcs(config.vcs / routes.classes())),
             routes,
             largest: (
                 u32::try_from(config.mtu.get() + config.headers.get()).unwrap_or(u32::MAX),
@@ -270,8 +276,9 @@ impl<O: Observer> InputQueued<O> {
             given: Vec::new(),
             crossing: Vec::new(),
             released: Vec::new(),
-            chosen: Vec::new(),
-            choices: vec![Choice::NONE; outputs.len()],
+            chosen: vec![Chosen::NONE; inputs],
+            steady: vec![NONE; topology.switches() as usize],
+            choices: vec![Choice { best: Choice::NONE, turn: 0 }; outputs.len()],
             offers: vec![Offer::NONE; most_outputs as usize * vcs],
             offered: Vec::new(),
             meters: vec![LinkMeter::default(); topology.links().len()].into(),
@@ -319,6 +326,12 @@ impl<O: Observer> InputQueued<O> {
             deliveries.push(Delivery { token, at: record.arrived });
         }
     }
+}
+
+/// The first `vcs` VCs, a bit each.
+const fn first_vcs(vcs: u8) -> u16 {
+    // There are 1 to 16 VCs.
+    u16::MAX >> 16u32.saturating_sub(vcs as u32)
 }
 
 /// How many cycles ahead something may be under way: over the slowest link, behind all that waits at its output.

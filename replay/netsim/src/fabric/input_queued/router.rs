@@ -18,11 +18,16 @@ impl<O: Observer> InputQueued<O> {
             self.allocate_vcs(&switch, now);
         }
         if self.plain_crossbar {
-            self.match_crossbar(&switch);
+            let steady = self.steady[number as usize];
+            let chosen = if steady == NONE { self.match_crossbar(&switch) } else { steady };
             if !self.given.is_empty() {
                 self.given_vcs_count(now);
             }
-            self.matched_cross(&switch, now);
+            if steady == NONE {
+                self.matched_cross(&switch, chosen, now);
+            } else {
+                self.chosen_cross_again(&switch, chosen, now);
+            }
             return self.has_more(&switch);
         }
         let mut crossing = std::mem::take(&mut self.crossing);
@@ -65,13 +70,8 @@ impl<O: Observer> InputQueued<O> {
         (packet.left, packet.key)
     }
 
-    /// The first flit of a VC crosses the crossbar, which was given by the shortest of all rules: as [`Self::cross`], written out for what that
-    /// mostly does.
-    #[inline]
+    /// The first flit of a VC crosses the crossbar: as [`Self::cross`] by the shortest of all rules, written out for what that mostly does.
     pub(super) fn crosses_plainly(&mut self, at: PortVc, now: u64) {
-        if !self.plain_links || self.log.is_some() || self.occupancy.is_some() {
-            return self.cross::<true>(Crossing { at, way: 0, held: false }, now);
-        }
         let index = self.index(at);
         let buffer = self.config.buffer;
         let state = &mut self.input_vcs[index];

@@ -206,10 +206,22 @@ impl Offer {
     pub const NONE: Self = Self { rank: u32::MAX, from: PortVc::NONE, to: PortVc::NONE };
 }
 
+/// What an input has chosen, where the crossbar is given by the shortest of all rules: the VC whose first flit crosses if the output chooses that,
+/// too; and which of its switch's outputs that is.
+#[derive(Clone, Copy)]
+pub(super) struct Chosen {
+    pub at: PortVc,
+    pub output: u32,
+}
+
+impl Chosen {
+    pub const NONE: Self = Self { at: PortVc::NONE, output: NONE };
+}
+
 /// What an output chooses, where the crossbar is given by the shortest of all rules.
 #[derive(Clone, Copy)]
 pub(super) struct Choice {
-    /// The rank of the input that it has chosen so far, 32 bits, and that input: the least of these wins.
+    /// The rank of the input that it has chosen so far, 32 bits, and which of its switch's that is: the least of these wins.
     pub best: u64,
     /// The input with which its round robin begins.
     pub turn: u32,
@@ -217,10 +229,10 @@ pub(super) struct Choice {
 
 impl Choice {
     /// It has chosen none.
-    pub const NONE: Self = Self { best: u64::MAX, turn: 0 };
+    pub const NONE: u64 = u64::MAX;
 
     #[inline]
-    pub const fn input(&self) -> u32 {
+    pub const fn place(&self) -> u32 {
         self.best as u32
     }
 }
@@ -282,6 +294,28 @@ impl Switch {
         self.inputs.0..self.inputs.0 + self.inputs.1
     }
 
+    /// Where its inputs lie among all.
+    #[inline]
+    pub const fn places_of_inputs(&self) -> std::ops::Range<usize> {
+        let (first, inputs) = self.inputs;
+        first as usize..(first as usize).wrapping_add(inputs as usize)
+    }
+
+    /// Where its outputs lie among all.
+    #[inline]
+    pub const fn places_of_outputs(&self) -> std::ops::Range<usize> {
+        let (first, outputs) = self.outputs;
+        first as usize..(first as usize).wrapping_add(outputs as usize)
+    }
+
+    /// Where the VCs of its inputs lie among all.
+    #[inline]
+    pub const fn places_of_input_vcs(&self, vcs: u32) -> std::ops::Range<usize> {
+        let (first, inputs) = self.inputs;
+        let first = first.wrapping_mul(vcs) as usize;
+        first..first.wrapping_add(inputs.wrapping_mul(vcs) as usize)
+    }
+
     /// Where the words with bits of its inputs begin and end.
     #[inline]
     pub const fn words(&self) -> std::ops::Range<usize> {
@@ -296,8 +330,9 @@ impl Switch {
     }
 
     /// The number of `at` among the VCs of its inputs (or outputs), which begin at port `first`.
+    #[inline]
     pub const fn number_of(at: PortVc, first: u32, vcs: u32) -> u32 {
-        (at.port() - first) * vcs + at.vc()
+        at.port().wrapping_sub(first).wrapping_mul(vcs).wrapping_add(at.vc())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Heads ask for virtual channels, and are given them.
 
 use super::InputQueued;
-use super::state::{Offer, Owner, PortVc, State, Switch, behind, bits, next};
+use super::state::{Marks, Offer, Owner, PortVc, State, Switch, behind, bits, next};
 use crate::fabric::clocked::matching::{Instant, Request, Stage, Turns};
 use crate::fabric::clocked::ports::NONE;
 use crate::fabric::clocked::separable::Arbiter;
@@ -9,16 +9,18 @@ use crate::fabric::packet::Observer;
 
 impl<O: Observer> InputQueued<O> {
     /// The VCs of an output that a packet of `class` may be given, a bit each.
+    #[inline]
     fn vcs_of(&self, output: u32, class: u8) -> u16 {
-        let all = u16::MAX >> (16 - self.vcs);
+        let (all, of_class) = self.vcs_of_classes;
         if self.outputs[output as usize].to_host {
             return all;
         }
-        let own = u32::from(self.vcs_of_class);
-        (u16::MAX >> (16 - own)) << (u32::from(class) * own)
+        // There are 16 VCs at most.
+        of_class << (u32::from(class).wrapping_mul(self.vcs_of_class.into()) & 15)
     }
 
     /// Those that are nobody's and have room for so many flits.
+    #[inline]
     fn free_vcs(&mut self, output: u32, class: u8, room: u32, now: u64) -> u16 {
         let mut free = self.outputs[output as usize].free & self.vcs_of(output, class);
         if room > 0 {
@@ -70,10 +72,13 @@ impl<O: Observer> InputQueued<O> {
     }
 
     /// Heads ask for VCs, and are given them; whose VC counts at the end of this cycle is noted in `given`.
+    #[inline(never)]
     pub(super) fn allocate_vcs(&mut self, switch: &Switch, now: u64) {
         if self.plain_vcs {
-            self.match_vcs(switch, now);
-            return;
+            return match self.only_head(switch) {
+                Some(at) => self.give_only(switch, at, now),
+                None => self.match_vcs(switch, now),
+            };
         }
         let mut requests = std::mem::take(&mut self.requests);
         let mut outputs = std::mem::take(&mut self.candidates);
@@ -150,7 +155,68 @@ impl<O: Observer> InputQueued<O> {
         }
     }
 
+    /// The only VC of the inputs of a switch in which a head asks for a VC, if it is the only one.
+    #[inline]
+    fn only_head(&self, switch: &Switch) -> Option<PortVc> {
+        let [Marks { heads, .. }] = self.marks[switch.words()] else { return None };
+        let input = switch.inputs.0.wrapping_add(heads.trailing_zeros());
+        let asking = self.inputs.get(input as usize)?.heads;
+        (heads.is_power_of_two() && asking.is_power_of_two()).then(|| PortVc::new(input, asking.trailing_zeros()))
+    }
+
+    /// The same as [`Self::match_vcs`] of the only head that asks, in `at`.
+    fn give_only(&mut self, switch: &Switch, at: PortVc, now: u64) {
+        let index = self.index(at);
+        let state = &self.input_vcs[index];
+        if state.vc_at > now {
+            return;
+        }
+        // No port and VC has a number of more than 32 bits.
+        let (inputs, of) = (switch.inputs.1.wrapping_mul(self.vcs), switch.outputs.1.wrapping_mul(self.vcs));
+        let to = if state.output == NONE {
+            let mut outputs = std::mem::take(&mut self.candidates);
+            self.outputs_of(switch, at, &mut outputs);
+            let to = self.first_free(switch, at, &outputs, of, now);
+            if to.is_none() {
+                self.wait_for_vc(at, &outputs);
+            }
+            self.candidates = outputs;
+            to
+        } else {
+            let output = switch.outputs.0.wrapping_add(state.output);
+            let begin = state.output.wrapping_mul(self.vcs);
+            let free = self.free_vcs(output, state.class, self.room_for(index), now);
+            if free == 0 {
+                self.wait_for_vc(at, &[output]);
+                return;
+            }
+            Some(PortVc::new(output, first_from(free, self.vc_turns[index], begin, self.vcs)))
+        };
+        if let Some(to) = to {
+            self.gives((at, index), (to, Switch::number_of(to, switch.outputs.0, self.vcs)), switch, (inputs, of), now);
+        }
+    }
+
+    /// The head in `at`, which lies at `index`, is given the VC `to`, the `number`th of its switch, with `inputs` VCs of inputs and `of` such VCs.
+    #[inline]
+    fn gives(
+        &mut self,
+        (at, index): (PortVc, usize),
+        (to, number): (PortVc, u32),
+        switch: &Switch,
+        (inputs, of): (u32, u32),
+        now: u64,
+    ) {
+        let place = self.index(to);
+        self.vc_turns[index] = next(number, of);
+        self.given_turns[place] = next(Switch::number_of(at, switch.inputs.0, self.vcs), inputs);
+        let state = &mut self.input_vcs[index];
+        (state.state, state.given, state.vc_at) = (State::Granted, to, now);
+        self.given.push(at);
+    }
+
     /// The same as [`Self::allocate_vcs`] where heads choose first, once, by round robin, and are given it at the end of the same cycle.
+    #[inline(never)]
     fn match_vcs(&mut self, switch: &Switch, now: u64) {
         let mut offers = std::mem::take(&mut self.offers);
         let mut offered = std::mem::take(&mut self.offered);
@@ -191,12 +257,7 @@ impl<O: Observer> InputQueued<O> {
         }
         for number in offered.drain(..) {
             let Offer { from, to, .. } = std::mem::replace(&mut offers[number as usize], Offer::NONE);
-            let (at, place) = (self.index(from), self.index(to));
-            self.vc_turns[at] = next(number, of);
-            self.given_turns[place] = next(Switch::number_of(from, switch.inputs.0, self.vcs), inputs);
-            let state = &mut self.input_vcs[at];
-            (state.state, state.given, state.vc_at) = (State::Granted, to, now);
-            self.given.push(from);
+            self.gives((from, self.index(from)), (to, number), switch, (inputs, of), now);
         }
         (self.offers, self.offered, self.candidates) = (offers, offered, outputs);
     }
@@ -212,8 +273,7 @@ impl<O: Observer> InputQueued<O> {
                 continue;
             }
             let begin = (output - switch.outputs.0) * self.vcs;
-            let later = if turn > begin && turn < begin + self.vcs { free & (u16::MAX << (turn - begin)) } else { 0 };
-            let vc = if later != 0 { later.trailing_zeros() } else { free.trailing_zeros() };
+            let vc = first_from(free, turn, begin, self.vcs);
             let rank = behind(begin + vc, turn, of);
             if first.is_none_or(|(least, _)| rank < least) {
                 first = Some((rank, PortVc::new(*output, vc)));
@@ -251,6 +311,7 @@ impl<O: Observer> InputQueued<O> {
             if is_ready {
                 input.ready |= at.bit();
                 marks.ready |= mark;
+                self.steady[input.switch as usize] = NONE;
             } else {
                 self.is_not_ready(at);
                 self.want_credit(to, now + 1);
@@ -258,4 +319,13 @@ impl<O: Observer> InputQueued<O> {
         }
         self.given = given;
     }
+}
+
+/// Of the `vcs` VCs of an output, which are numbered from `begin` on, the first of those that are `free` at `turn` or behind it.
+#[inline]
+const fn first_from(free: u16, turn: u32, begin: u32, vcs: u32) -> u32 {
+    let place = turn.wrapping_sub(begin);
+    // There are 16 VCs at most.
+    let later = if place < vcs { free & (u16::MAX << (place & 15)) } else { 0 };
+    if later != 0 { later.trailing_zeros() } else { free.trailing_zeros() }
 }
