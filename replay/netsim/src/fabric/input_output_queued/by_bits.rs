@@ -1,6 +1,7 @@
 //! Routers all of whose packets have one flit: their packets. What they know of queues and links is [`OneFlit`].
 
 use super::InputOutputQueued;
+use super::bits::Bits;
 use super::config::Requests;
 use super::one_flit::{InVc, OneFlit, Out, Switch, Wish};
 use super::state::InputPort;
@@ -124,7 +125,7 @@ impl<O: Observer> InputOutputQueued<O> {
     #[inline(always)]
     fn switch_works_by_bits(&mut self, one: &mut OneFlit, number: u32, now: u64) -> bool {
         let mut state = one.switches[number as usize];
-        if state.asking != 0 {
+        if !state.asking.is_empty() {
             let node = NodeId(self.topology.hosts() + number);
             let drawn = draw(self.config.seed, (1 << 61) + u64::from(number), now);
             self.all_ask(one, &Here { number, node, drawn }, &mut state, now);
@@ -142,39 +143,33 @@ impl<O: Observer> InputOutputQueued<O> {
     #[inline(always)]
     fn all_ask(&mut self, one: &mut OneFlit, here: &Here, state: &mut Switch, now: u64) {
         let mut wishes = std::mem::take(&mut one.wishes);
-        let (mut asking, mut wished, mut contested) = (state.asking, 0u128, 0u128);
-        while asking != 0 {
-            let in_vc = asking.trailing_zeros();
-            asking &= asking.wrapping_sub(1);
+        let (mut asking, mut wished, mut contested) = (state.asking, Bits::NONE, Bits::NONE);
+        while let Some(in_vc) = asking.take_least() {
             let Some(out_vc) = self.one_of_open(one, here, state, in_vc) else { continue };
-            contested |= wished & 1 << out_vc;
-            wished |= 1 << out_vc;
-            wishes.push(Wish { rank: (false, 0), in_vc, out_vc });
+            wished.put_again(out_vc, &mut contested);
+            wishes.push(Wish { in_vc, out_vc });
         }
-        // Where nobody wants what another one does, all are granted, in whatever order.
-        if contested != 0 {
-            self.rank(one, here, state, &mut wishes);
+        while let Some(out_vc) = contested.take_least() {
+            self.decide(one, here, state, out_vc, &mut wishes);
         }
         for wish in wishes.drain(..) {
-            let bit = 1 << wish.out_vc;
-            if wished & bit != 0 {
-                wished &= !bit;
-                let place = StrengthReducedU32::div_rem(wish.out_vc, self.by_vcs);
-                one.grant(&mut self.packets, state, &wish, place, now);
-            }
+            one.grant(&mut self.packets, state, wish, now);
         }
         one.wishes = wishes;
     }
 
-    /// Puts wishes in the order in which they are granted.
-    fn rank(&self, one: &OneFlit, here: &Here, state: &Switch, wishes: &mut [Wish]) {
-        for wish in wishes.iter_mut() {
+    /// Of the `wishes` for a VC of an output that several want keeps the one that is granted: of those that hosts sent last, the one with the
+    /// least number drawn.
+    #[inline(never)]
+    fn decide(&self, one: &OneFlit, here: &Here, state: &Switch, out_vc: u32, wishes: &mut Vec<Wish>) {
+        let rank = |wish: &Wish| {
             let from_host = || one.in_vcs[(state.first_in_vc + wish.in_vc) as usize].from_host;
             let later = self.config.transit_priority && from_host();
             let place = (u64::from(wish.in_vc) << 32) + u64::from(wish.out_vc);
-            wish.rank = (later, draw(here.drawn, 1, place));
-        }
-        wishes.sort_unstable_by_key(|wish| (wish.rank, wish.in_vc));
+            (later, draw(here.drawn, 1, place), wish.in_vc)
+        };
+        let granted = wishes.iter().filter(|wish| wish.out_vc == out_vc).map(rank).min();
+        wishes.retain(|wish| wish.out_vc != out_vc || granted.is_some_and(|(.., in_vc)| in_vc == wish.in_vc));
     }
 
     /// One of the VCs of outputs with room that the first packet of a VC of an input may take.
@@ -190,7 +185,7 @@ impl<O: Observer> InputOutputQueued<O> {
             return self.one_of_ways(here, state, in_vc, packet);
         }
         let of_run = u64::MAX >> (u64::BITS - width);
-        let mut mask = (state.open >> first) as u64 & of_run;
+        let mut mask = state.open.from(first) & of_run;
         let is_full = mask == of_run;
         let all = if is_full { width } else { mask.count_ones() };
         let place = match all {
@@ -217,7 +212,7 @@ impl<O: Observer> InputOutputQueued<O> {
             let output = self.ports.output_of(*link);
             let first = output * self.vcs - state.first_out_vc;
             let to_host = self.outputs[output as usize].to_host;
-            (first, (state.open >> first) as u32 & if to_host { of_output } else { of_class })
+            (first, state.open.from(first) as u32 & if to_host { of_output } else { of_class })
         };
         let all: u32 = ways.links.iter().map(|link| open(link).1.count_ones()).sum();
         let mut before = match all {

@@ -5,6 +5,7 @@
 //! each other in every cycle: here it is enough to know when its first one does. In each cycle first what arrives is seen; then switches at which
 //! packets ask grant VCs of outputs (`crossbar`), then outputs and hosts that have something to send look whether they may (`links`).
 
+mod bits;
 mod by_bits;
 mod config;
 mod crossbar;

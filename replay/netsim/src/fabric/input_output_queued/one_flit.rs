@@ -1,6 +1,7 @@
 //! Routers all of whose packets have one flit: then nothing is under way at a crossbar when packets ask, queues are lists of packets, and what
 //! asks, has room or waits is a bit.
 
+use super::bits::Bits;
 use crate::fabric::clocked::calendar::Calendar;
 use crate::fabric::clocked::packet::Packet;
 use crate::fabric::clocked::ways::Ways;
@@ -67,8 +68,8 @@ pub(super) struct Out {
 #[derive(Clone, Copy)]
 pub(super) struct Switch {
     /// VCs of inputs with packets, and VCs of outputs whose queues have room, a bit each.
-    pub asking: u128,
-    pub open: u128,
+    pub asking: Bits,
+    pub open: Bits,
     /// Outputs with packets that may find credits, a bit each.
     pub ready: u64,
     /// Its first VC of an input, and its first output and VC of one.
@@ -81,8 +82,6 @@ pub(super) struct Switch {
 /// A packet that asks for a VC of an output; both VCs are numbered within their switch.
 #[derive(Clone, Copy)]
 pub(super) struct Wish {
-    /// What decides the order of grants, the least first: whether a host sent it, and what was drawn.
-    pub rank: (bool, u64),
     pub in_vc: u32,
     pub out_vc: u32,
 }
@@ -90,6 +89,8 @@ pub(super) struct Wish {
 /// A network of such routers.
 pub(super) struct OneFlit {
     vcs: u32,
+    /// By number of a VC of outputs at its switch: the bit of the output, and which of its VCs it is.
+    places: Box<[(u8, u8); MAX_VCS as usize]>,
     /// Packets for which the queue of a VC at an output has room.
     room: u32,
     pub ways: Ways,
@@ -111,7 +112,7 @@ pub(super) struct OneFlit {
 }
 
 /// Bits of a switch: VCs of its inputs, VCs of its outputs, and outputs.
-const MAX_VCS: u32 = 128;
+const MAX_VCS: u32 = Bits::MAX;
 const MAX_OUTPUTS: u32 = 64;
 
 impl InVc {
@@ -159,8 +160,8 @@ impl OneFlit {
         let switch = |((first_input, inputs), (first_output, outputs)): ((u32, u32), (u32, u32))| {
             let fits = inputs.max(outputs) * vcs <= MAX_VCS && outputs <= MAX_OUTPUTS;
             fits.then_some(Switch {
-                asking: 0,
-                open: u128::MAX,
+                asking: Bits::NONE,
+                open: Bits::ALL,
                 ready: 0,
                 first_in_vc: first_input * vcs,
                 first_output,
@@ -169,8 +170,14 @@ impl OneFlit {
             })
         };
         let out_vc = OutVc { first: PacketId::NONE, last: PacketId::NONE, held: 0, credits: buffer, sent: 0 };
+        let mut places = Box::new([(0, 0); MAX_VCS as usize]);
+        for (place, number) in places.iter_mut().zip(0u32..) {
+            // Both are less than 128.
+            *place = ((number / vcs) as u8, (number % vcs) as u8);
+        }
         Some(Self {
             vcs,
+            places,
             room,
             ways,
             in_vcs,
@@ -207,7 +214,7 @@ impl OneFlit {
         state.first = packet;
         let (switch, bit) = (state.switch, state.bit);
         let state = &mut self.switches[switch as usize];
-        state.asking |= 1 << bit;
+        state.asking.put(bit.into());
         if !state.is_listed {
             state.is_listed = true;
             self.working.push(switch);
@@ -218,7 +225,8 @@ impl OneFlit {
     /// A credit of a VC of `output` comes back.
     #[inline(always)]
     pub fn credit_returns(&mut self, out_vc: u32, output: u32) {
-        self.out_vcs[out_vc as usize].credits += 1;
+        let credits = &mut self.out_vcs[out_vc as usize].credits;
+        *credits = credits.wrapping_add(1);
         let out = &self.outs[output as usize];
         if out.from_host {
             return self.list_host(output);
@@ -228,7 +236,7 @@ impl OneFlit {
         }
         let switch = out.from;
         let state = &mut self.switches[switch as usize];
-        state.ready |= 1 << (output - state.first_output);
+        state.ready |= bit_of(output.wrapping_sub(state.first_output));
         if !state.is_listed {
             state.is_listed = true;
             self.working.push(switch);
@@ -247,7 +255,7 @@ impl OneFlit {
     /// All is done at `switch` in this cycle, which leaves `state`. Returns whether it has something to do in the next one.
     #[inline(always)]
     pub fn done(&mut self, switch: u32, mut state: Switch) -> bool {
-        state.is_listed = state.asking != 0 || state.ready != 0;
+        state.is_listed = !state.asking.is_empty() || state.ready != 0;
         self.switches[switch as usize] = state;
         state.is_listed
     }
@@ -267,31 +275,25 @@ impl OneFlit {
         Some(vc)
     }
 
-    /// The first packet of a VC of an input of a switch moves in the cycle `now` into the queue of what it asked for, VC `vc` of the output with the
-    /// bit `output`. Its credit goes back. What changes at the switch is noted in `state`.
+    /// The first packet of a VC of an input of a switch moves in the cycle `now` into the queue of what it asked for. Its credit goes back. What
+    /// changes at the switch is noted in `state`.
     #[inline(always)]
-    pub fn grant(
-        &mut self,
-        packets: &mut Packets,
-        state: &mut Switch,
-        wish: &Wish,
-        (output, vc): (u32, u32),
-        now: u64,
-    ) {
-        let Wish { in_vc, out_vc, .. } = *wish;
+    pub fn grant(&mut self, packets: &mut Packets, state: &mut Switch, wish: Wish, now: u64) {
+        let Wish { in_vc, out_vc } = wish;
+        let (output, vc) = self.places[(out_vc % MAX_VCS) as usize];
         let input = &mut self.in_vcs[state.first_in_vc.wrapping_add(in_vc) as usize];
         let id = input.first;
         let next = std::mem::replace(&mut packets.get_mut(id).next, PacketId::NONE);
         input.first = next;
         if next == PacketId::NONE {
             input.last = PacketId::NONE;
-            state.asking &= !(1 << in_vc);
+            state.asking.remove(in_vc);
         }
-        self.credits.put(now + u64::from(input.told_after), input.sender_vc);
+        self.credits.put(now.wrapping_add(input.told_after.into()), input.sender_vc);
         let queue = &mut self.out_vcs[state.first_out_vc.wrapping_add(out_vc) as usize];
-        queue.held += 1;
+        queue.held = queue.held.wrapping_add(1);
         if queue.held >= self.room {
-            state.open &= !(1 << out_vc);
+            state.open.remove(out_vc);
         }
         let before = std::mem::replace(&mut queue.last, id);
         if before == PacketId::NONE {
@@ -299,8 +301,9 @@ impl OneFlit {
         } else {
             packets.get_mut(before).next = id;
         }
-        self.outs[state.first_output.wrapping_add(output) as usize].waiting |= 1 << vc;
-        state.ready |= 1 << output;
+        // There are 16 VCs at most.
+        self.outs[state.first_output.wrapping_add(output.into()) as usize].waiting |= 1 << (vc & 15);
+        state.ready |= bit_of(output.into());
     }
 
     /// A packet leaves in the cycle `now` by a switch's output with the bit `bit`: of those with a credit the one whose turn it is. What changes at
@@ -324,29 +327,29 @@ impl OneFlit {
             }
         };
         let Some((vc, queue)) = found else {
-            state.ready &= !(1 << bit);
+            state.ready &= !bit_of(bit);
             return false;
         };
         let id = queue.first;
         let packet = packets.get_mut(id);
-        packet.switches += 1;
+        packet.switches = packet.switches.wrapping_add(1);
         let next = std::mem::replace(&mut packet.next, PacketId::NONE);
-        queue.held -= 1;
+        queue.held = queue.held.wrapping_sub(1);
         queue.first = next;
-        queue.credits -= u32::from(!out.to_host);
-        queue.sent += 1;
-        state.open |= 1 << first.wrapping_add(vc).wrapping_sub(state.first_out_vc);
+        queue.credits = queue.credits.wrapping_sub(u32::from(!out.to_host));
+        queue.sent = queue.sent.wrapping_add(1);
+        state.open.put(first.wrapping_add(vc).wrapping_sub(state.first_out_vc));
         out.turn = if vc + 1 < self.vcs { vc as u8 + 1 } else { 0 };
         if next == PacketId::NONE {
             queue.last = PacketId::NONE;
-            out.waiting &= !(1 << vc);
+            out.waiting &= !(1 << (vc & 15));
             if out.waiting == 0 {
-                state.ready &= !(1 << bit);
+                state.ready &= !bit_of(bit);
             }
         }
-        out.bytes += u64::from(packet.bytes);
-        out.packets += 1;
-        let at = now + u64::from(out.ahead);
+        out.bytes = out.bytes.wrapping_add(packet.bytes.into());
+        out.packets = out.packets.wrapping_add(1);
+        let at = now.wrapping_add(out.ahead.into());
         if out.to_host {
             self.delivered.put(at, id);
         } else {
@@ -379,4 +382,10 @@ impl OneFlit {
             (first..first + vcs).map(|vc| self.out_vcs.get(vc).map_or(0, |vc| vc.sent))
         })
     }
+}
+
+/// The bit of an output of a switch, which has fewer than 64.
+#[inline(always)]
+const fn bit_of(output: u32) -> u64 {
+    1 << (output & 63)
 }
