@@ -45,8 +45,49 @@ pub struct MessageTimes {
 #[derive(Debug, Default)]
 struct Cpu {
     is_busy: bool,
-    /// Operations that are ready: whether each calculates, and which it is.
-    ready: BinaryHeap<Reverse<(bool, OperationId)>>,
+    ready: Ready,
+}
+
+/// Operations that are ready: whether each calculates, and which it is. The least comes first, and mostly there is no other one.
+#[derive(Debug, Default)]
+struct Ready {
+    first: Option<(bool, OperationId)>,
+    others: BinaryHeap<Reverse<(bool, OperationId)>>,
+}
+
+impl Ready {
+    fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    fn push(&mut self, operation: (bool, OperationId)) {
+        match self.first {
+            None => self.first = Some(operation),
+            Some(first) => {
+                self.first = Some(first.min(operation));
+                self.others.push(Reverse(first.max(operation)));
+            }
+        }
+    }
+
+    fn pop(&mut self) -> Option<(bool, OperationId)> {
+        let next = self.others.pop().map(|Reverse(next)| next);
+        std::mem::replace(&mut self.first, next)
+    }
+}
+
+/// What is known of an operation while its program runs: 16 bytes, so that those of a rank that follow each other lie in few lines of the cache.
+#[derive(Clone, Copy)]
+struct Run {
+    /// What it still waits for; [`Run::ENDED`] once it has ended.
+    open: u32,
+    cpu: CpuIndex,
+    /// When the message of a send that has ended was sent.
+    sent: SimTime,
+}
+
+impl Run {
+    const ENDED: u32 = u32::MAX;
 }
 
 /// Runs a program over a network.
@@ -55,17 +96,12 @@ pub struct Driver<'p> {
     options: Options,
     /// By rank.
     hosts: &'p [HostIndex],
-    /// What each operation still waits for.
-    open: Vec<u32>,
-    has_ended: Vec<bool>,
+    /// By operation.
+    runs: Vec<Run>,
     cpus: Vec<Cpu>,
-    /// Each operation's CPU.
-    cpu_of: Vec<CpuIndex>,
     due: DueEvents,
     flows: Connections,
     matching: Matching,
-    /// When the message of each send that has ended was sent.
-    sent: Vec<SimTime>,
     /// Messages that are under way.
     in_flight: u64,
     left: usize,
@@ -80,33 +116,30 @@ impl<'p> Driver<'p> {
     /// A run of `program`, whose ranks are on `hosts`, one for each.
     #[must_use]
     pub fn new(program: &'p Program, hosts: &'p [HostIndex], options: Options) -> Self {
-        let mut open = vec![0; program.operations.len()];
+        let (cpus, cpu_of) = cpus(program);
+        let mut runs: Vec<Run> = cpu_of.into_iter().map(|cpu| Run { open: 0, cpu, sent: SimTime::ZERO }).collect();
         for (_, _, waiting) in &program.waits {
-            open[waiting.index()] += 1;
+            runs[waiting.index()].open += 1;
         }
         let mut due = DueEvents::default();
-        for id in (0..).zip(&open).filter(|(_, open)| **open == 0).map(|(index, _)| OperationId(index)) {
+        for id in (0..).zip(&runs).filter(|(_, run)| run.open == 0).map(|(index, _)| OperationId(index)) {
             due.push(begin(program, options, id, SimTime::ZERO), Due::Earliest(id));
         }
         let takes_any = |placed: &Placed| matches!(placed.operation, Operation::Receive { from: None, .. });
-        let (cpus, cpu_of) = cpus(program);
         Self {
             options,
             hosts,
-            has_ended: vec![false; open.len()],
+            left: runs.len(),
+            runs,
             cpus,
-            cpu_of,
             due,
             flows: Connections::new(program.ranks()),
             matching: Matching::new(program.operations.iter().any(takes_any)),
-            sent: vec![SimTime::ZERO; open.len()],
             in_flight: 0,
-            left: open.len(),
             messages: Vec::new(),
             ranks_end: vec![SimTime::ZERO; program.ranks() as usize],
             truncated: None,
             background: None,
-            open,
             program,
         }
     }
@@ -147,6 +180,12 @@ impl<'p> Driver<'p> {
     /// Whether nothing of the program can happen any more, whatever is sent beside, and it is not through.
     fn is_stuck(&self) -> bool {
         self.left > 0 && self.due.next_time().is_none() && self.in_flight == 0
+    }
+
+    /// Whether nothing more has to happen.
+    fn is_through(&self) -> bool {
+        let stuck = self.background.is_some() && self.is_stuck();
+        (self.left == 0 && self.in_flight == 0) || self.truncated.is_some() || stuck
     }
 
     /// The messages that arrived, in the order in which they did.
@@ -203,13 +242,13 @@ impl<'p> Driver<'p> {
 
     /// An operation waits for its CPU.
     fn queue(&mut self, id: OperationId, now: SimTime) {
-        let cpu = self.cpu_of[id.index()];
+        let cpu = self.runs[id.index()].cpu;
         let of = &mut self.cpus[cpu.0 as usize];
         if of.ready.is_empty() && !of.is_busy {
             self.due.push(now, Due::Choose(cpu));
         }
         let operation = self.program.operations[id.index()].operation;
-        of.ready.push(Reverse((matches!(operation, Operation::Calculate { .. }), id)));
+        of.ready.push((matches!(operation, Operation::Calculate { .. }), id));
     }
 
     /// A CPU that is free takes its next operation, if it has one.
@@ -218,7 +257,7 @@ impl<'p> Driver<'p> {
         if cpu.is_busy {
             return;
         }
-        let Some(Reverse((_, id))) = cpu.ready.pop() else { return };
+        let Some((_, id)) = cpu.ready.pop() else { return };
         let operation = self.program.operations[id.index()].operation;
         let length_ps = match operation {
             Operation::Calculate { ns } => scaled_ps(ns, self.options.compute_factor),
@@ -242,11 +281,11 @@ impl<'p> Driver<'p> {
         let (rank, operation) = self.placed(id);
         if let Operation::Send { to, bytes, .. } = operation {
             let flow = self.flow(rank, to, network);
-            self.sent[id.index()] = now;
+            self.runs[id.index()].sent = now;
             self.in_flight += 1;
             network.send(now, flow, bytes, Token(id.0.into()));
         }
-        self.has_ended[id.index()] = true;
+        self.runs[id.index()].open = Run::ENDED;
         self.left -= 1;
         let end = &mut self.ranks_end[rank.0 as usize];
         *end = now.max(*end);
@@ -256,7 +295,7 @@ impl<'p> Driver<'p> {
     /// Those that waited for this may be due at once: they are put among what is, so that no chain of operations is deep.
     fn tell(&mut self, id: OperationId, moment: Moment, now: SimTime) {
         for waiting in self.program.waiting(id, moment) {
-            let open = &mut self.open[waiting.index()];
+            let open = &mut self.runs[waiting.index()].open;
             *open -= 1;
             if *open == 0 {
                 let at = begin(self.program, self.options, waiting, now);
@@ -301,11 +340,11 @@ impl<'p> Driver<'p> {
     fn stuck(&self) -> StuckError {
         let mut before: HashMap<OperationId, OperationId> = HashMap::new();
         for (of, _, waiting) in &self.program.waits {
-            if !self.has_ended[of.index()] {
+            if self.runs[of.index()].open != Run::ENDED {
                 before.entry(*waiting).or_insert(*of);
             }
         }
-        let first = self.has_ended.iter().position(|has_ended| !has_ended).unwrap_or(0);
+        let first = self.runs.iter().position(|run| run.open != Run::ENDED).unwrap_or(0);
         let mut at = OperationId(u32::try_from(first).unwrap_or(u32::MAX));
         let mut way = Vec::new();
         let mut place = HashMap::new();
@@ -334,16 +373,22 @@ impl<N: Network> Workload<N> for Driver<'_> {
             self.background.iter_mut().for_each(|background| background.send(now, network));
             return;
         }
-        let Some(due) = self.due.pop() else { return };
-        match due {
-            Due::Earliest(id) => self.ready(id, now),
-            Due::Ended(id) => {
-                let cpu = self.cpu_of[id.index()];
-                self.cpus[cpu.0 as usize].is_busy = false;
-                self.ended(id, now, network);
-                self.due.push(now, Due::Choose(cpu));
+        while let Some(due) = self.due.pop() {
+            match due {
+                Due::Earliest(id) => self.ready(id, now),
+                Due::Ended(id) => {
+                    let cpu = self.runs[id.index()].cpu;
+                    self.cpus[cpu.0 as usize].is_busy = false;
+                    self.ended(id, now, network);
+                    self.due.push(now, Due::Choose(cpu));
+                }
+                Due::Choose(cpu) => self.choose(cpu, now, network),
             }
-            Due::Choose(cpu) => self.choose(cpu, now, network),
+            // What else is due now, unless something arrives before.
+            let goes_on = self.due.next_time() == Some(now) && network.next_event().is_none_or(|at| at > now);
+            if !goes_on || self.is_through() {
+                return;
+            }
         }
     }
 
@@ -353,7 +398,7 @@ impl<N: Network> Workload<N> for Driver<'_> {
         }
         let Ok(send) = u32::try_from(delivery.token.0).map(OperationId) else { return };
         self.in_flight -= 1;
-        self.messages.push(MessageTimes { send, sent: self.sent[send.index()], delivered: delivery.at });
+        self.messages.push(MessageTimes { send, sent: self.runs[send.index()].sent, delivered: delivery.at });
         let (from, operation) = self.placed(send);
         let Operation::Send { to, tag, bytes } = operation else { return };
         let end = &mut self.ranks_end[to.0 as usize];
@@ -366,8 +411,7 @@ impl<N: Network> Workload<N> for Driver<'_> {
     }
 
     fn is_done(&self) -> bool {
-        let stuck = self.background.is_some() && self.is_stuck();
-        (self.left == 0 && self.in_flight == 0) || self.truncated.is_some() || stuck
+        self.is_through()
     }
 }
 

@@ -58,14 +58,34 @@ fn take_first<K: Eq + Hash>(queues: &mut HashMap<K, Queue>, key: K) -> Option<Or
     first
 }
 
-/// Receives or sends of a rank that are gone through one by one; more are looked up.
-const FEW: usize = 4;
+/// Receives or sends of a rank that are gone through one by one, a round of dissemination each at most; more are looked up.
+const FEW: usize = 16;
+
+/// One of the few of a receiver: its envelope but for the receiver, and itself.
+#[derive(Clone, Copy, Debug)]
+struct OneOfFew {
+    from: RankId,
+    id: OperationId,
+    tag: u64,
+    bytes: Option<u64>,
+    order: u64,
+}
+
+impl OneOfFew {
+    const fn envelope(&self, to: RankId) -> Envelope {
+        Envelope { to, from: self.from, tag: self.tag, bytes: self.bytes }
+    }
+
+    const fn ordered(&self) -> Ordered {
+        (self.order, self.id)
+    }
+}
 
 /// Receives or sends by envelope, those of an envelope in their order. Mostly a rank has few at a time, which lie together.
 #[derive(Debug, Default)]
 struct Envelopes {
     /// By receiver, in their order.
-    few: Vec<Vec<(Envelope, Ordered)>>,
+    few: Vec<VecDeque<OneOfFew>>,
     /// How many more each receiver has. All of them are behind the few.
     more: Vec<usize>,
     many: HashMap<Envelope, Queue>,
@@ -76,12 +96,13 @@ impl Envelopes {
     fn push(&mut self, envelope: Envelope, last: Ordered) -> bool {
         let to = envelope.to.0 as usize;
         if to >= self.few.len() {
-            self.few.resize_with(to + 1, Vec::new);
+            self.few.resize_with(to + 1, VecDeque::new);
             self.more.resize(to + 1, 0);
         }
         let is_one_of_few = self.more[to] == 0 && self.few[to].len() < FEW;
         if is_one_of_few {
-            self.few[to].push((envelope, last));
+            let Envelope { from, tag, bytes, .. } = envelope;
+            self.few[to].push_back(OneOfFew { from, id: last.1, tag, bytes, order: last.0 });
         } else {
             self.more[to] += 1;
             self.many.entry(envelope).or_default().push(last);
@@ -89,21 +110,24 @@ impl Envelopes {
         !is_one_of_few
     }
 
-    /// The few of a receiver.
-    fn few(&self, to: RankId) -> &[(Envelope, Ordered)] {
-        self.few.get(to.0 as usize).map_or(&[], Vec::as_slice)
+    /// The few of a receiver, in their order.
+    fn few(&self, to: RankId) -> impl Iterator<Item = (Envelope, Ordered)> {
+        let few = self.few.get(to.0 as usize).into_iter().flatten();
+        few.map(move |one| (one.envelope(to), one.ordered()))
     }
 
     /// The first of an envelope.
     fn first(&self, envelope: Envelope) -> Option<Ordered> {
-        let few = self.few(envelope.to).iter().find(|(of, _)| *of == envelope).map(|(_, first)| *first);
+        let few = self.few(envelope.to).find(|(of, _)| *of == envelope).map(|(_, first)| first);
         few.or_else(|| self.many.get(&envelope)?.first)
     }
 
     /// Takes the first of a receiver's few for which `is_wanted`.
     fn take_few(&mut self, to: RankId, is_wanted: impl Fn(&Envelope) -> bool) -> Option<Ordered> {
-        let place = self.few(to).iter().position(|(of, _)| is_wanted(of))?;
-        Some(self.few[to.0 as usize].remove(place).1)
+        let few = self.few.get_mut(to.0 as usize)?;
+        let place = few.iter().position(|one| is_wanted(&one.envelope(to)))?;
+        // Mostly it is the first one: nothing is moved then.
+        few.remove(place).map(|one| one.ordered())
     }
 
     /// Takes the first of an envelope from those that are not among the few.
@@ -114,9 +138,9 @@ impl Envelopes {
         Some(first)
     }
 
-    fn iter(&self) -> impl Iterator<Item = &Ordered> {
-        let few = self.few.iter().flatten().map(|(_, ordered)| ordered);
-        few.chain(self.many.values().flat_map(Queue::iter))
+    fn iter(&self) -> impl Iterator<Item = Ordered> {
+        let few = self.few.iter().flatten().map(OneOfFew::ordered);
+        few.chain(self.many.values().flat_map(Queue::iter).copied())
     }
 }
 
@@ -212,6 +236,6 @@ impl Matching {
 
     /// Messages that no receive has taken, and who sent each: the lowest of these.
     pub fn left(&self) -> Option<OperationId> {
-        self.arrived.iter().map(|(_, send)| *send).min()
+        self.arrived.iter().map(|(_, send)| send).min()
     }
 }

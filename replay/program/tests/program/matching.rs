@@ -52,3 +52,22 @@ fn a_rank_may_send_to_itself() {
     let ran = run(&["s: send 10b to 0 tag 4;r: recv 10b from 0 tag 4;c: calc 1;c requires r"]);
     assert_eq!(ran.end_ns, 1_011);
 }
+
+#[test]
+fn many_receives_and_messages_of_a_rank_find_each_other_in_any_order() {
+    let tag = |place: u32| place * 7 % 40;
+    let sends: Vec<String> = (0..40).map(|place| format!("s{place}: send 1b to 1 tag {}", tag(place))).collect();
+    for from in ["0", "-1"] {
+        let receive = |tag: u32| {
+            format!("r{tag}: recv 1b from {from} tag {tag};x{tag}: calc {}0 cpu {tag};x{tag} requires r{tag}", tag + 1)
+        };
+        let receives: Vec<String> = (0..40).map(receive).collect();
+        let ran = run(&[&sends.join(";"), &receives.join(";")]);
+        // Byte by byte, one message after the other.
+        let last = (0..40).map(|place| 1_001 + u64::from(place) + 10 * u64::from(tag(place) + 1)).max();
+        assert_eq!(Some(ran.ranks_ns[1]), last, "receives from {from} that are posted before");
+        let later: Vec<String> = (0..40).map(|tag| format!("r{tag} requires c")).collect();
+        let ran = run(&[&sends.join(";"), &format!("c: calc 9000 cpu 40;{};{}", receives.join(";"), later.join(";"))]);
+        assert_eq!(ran.ranks_ns[1], 9_000 + 400, "receives from {from} that are posted behind");
+    }
+}
