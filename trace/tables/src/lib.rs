@@ -7,7 +7,7 @@ mod read;
 
 use std::borrow::Borrow;
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write as _};
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::PoisonError;
@@ -29,11 +29,17 @@ pub use error::TableError;
 use read::read_rows_if_there;
 pub use read::{read_rows, read_rows_within};
 
-/// As many as polars' own writer puts into one.
+/// Of columns that are in memory as a whole: as many as polars' own writer puts into one.
 const ROW_GROUP_ROWS: usize = 512 * 512;
 
+/// Of rows that are made as they are written: so many of a table are in memory, once as columns and once as pages.
+const STREAMED_ROW_GROUP_ROWS: usize = 1 << 16;
+
 /// Rows of it that are made at once.
-const ROWS_AT_ONCE: usize = 1 << 14;
+const ROWS_AT_ONCE: usize = 1 << 13;
+
+/// Bytes that are written to a file at once.
+const WRITTEN_AT_ONCE: usize = 256 << 10;
 
 /// Entries of a folder that is no trace that are looked at.
 const MAX_ENTRIES: usize = 1000;
@@ -241,8 +247,8 @@ fn write_appended<R>(
     let batches = std::iter::from_fn(|| {
         let first = few(ROWS_AT_ONCE)?;
         let whole = first.and_then(|mut group| {
-            while group.height() < ROW_GROUP_ROWS
-                && let Some(more) = few(ROWS_AT_ONCE.min(ROW_GROUP_ROWS - group.height()))
+            while group.height() < STREAMED_ROW_GROUP_ROWS
+                && let Some(more) = few(ROWS_AT_ONCE.min(STREAMED_ROW_GROUP_ROWS - group.height()))
             {
                 group.vstack_mut_owned(more?).map_err(parquet)?;
             }
@@ -306,7 +312,9 @@ fn write_batches(
 ) -> Result<(), TableError> {
     let parquet = |source: PolarsError| TableError::Parquet { path: path.into(), source: Box::new(source) };
     let file = File::create(path).map_err(|source| TableError::Io { path: path.into(), source })?;
-    let writer = ParquetWriter::new(file).with_compression(ParquetCompression::Zstd(None));
+    // Pages, and what stands around them, are written one by one.
+    let mut file = BufWriter::with_capacity(WRITTEN_AT_ONCE, file);
+    let writer = ParquetWriter::new(&mut file).with_compression(ParquetCompression::Zstd(None));
     let mut writer = writer.batched(schema).map_err(parquet)?;
     for batch in batches {
         writer.write_batch(&batch?).map_err(parquet)?;
@@ -318,7 +326,9 @@ fn write_batches(
         KeyValueMetadata::DynamicRust(_) => Vec::new(),
     };
     footer.end(Some(metadata)).map_err(parquet)?;
-    Ok(())
+    drop(footer);
+    drop(writer);
+    file.flush().map_err(|source| TableError::Io { path: path.into(), source })
 }
 
 /// Writes `FOLDER/NAME.csv`, with the columns' names in the first line; a null is an empty cell.
