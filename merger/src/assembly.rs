@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::ops::Range;
 
 use trace::ids::{ConnectionId, HostId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::manifest::NetworkEstimate;
-use trace::rows::{ConnectionRow, HostRow, LimitRow, OwnerEvidence};
+use trace::rows::{ConnectionRow, HostRow, OwnerEvidence};
 use trace::socket::SocketRecord;
 
 use crate::capture::HostCapture;
@@ -16,10 +15,9 @@ use crate::compact::{MessageLog, MessageRecord, Messages, ReadMessages, Spans};
 use crate::framing::Draft;
 use crate::history::Histories;
 use crate::inference;
-use crate::join::{AddressBook, Early, Limits, ObservedConnection};
+use crate::join::{AddressBook, Early, ObservedConnection};
 use crate::joined::{Joined, JvmEvent, LimitRows, Stream, ThreadStarts};
 use crate::jvm_events::JvmEvents;
-use crate::kernel::KernelLimits;
 use crate::loss::{Loss, LossKind, Note as _};
 use crate::merged::{Clocks, HostClock, Merged};
 use crate::network::{self, FullTimes, Links};
@@ -27,8 +25,10 @@ use crate::owners::Attribution;
 use crate::packed_stream::PackedStream;
 use crate::pipelines::{self, Hops};
 use crate::processes::Processes;
+use crate::read_connection::{Read, ReadDirection};
 use crate::roles;
 use crate::spans::{self, Finder};
+use crate::spilled::{Record as _, Sorter};
 use crate::steps;
 use crate::turns;
 use crate::window::Span;
@@ -51,48 +51,6 @@ impl Order {
 
     pub fn id_of(&self, number: usize) -> HostId {
         self.ids[number]
-    }
-}
-
-/// A connection, read.
-#[derive(Default)]
-pub(crate) struct Read {
-    pub protocol: &'static str,
-    /// Where its messages lie.
-    pub messages: Range<usize>,
-    pub directions: [ReadDirection; 2],
-}
-
-/// One direction of it.
-#[derive(Default)]
-pub(crate) struct ReadDirection {
-    pub stream: PackedStream,
-    pub end: u64,
-    pub seen: u64,
-    pub retransmitted: u64,
-    pub early: Early,
-    /// What the kernel of its sender counted.
-    pub kernel_bytes: Option<u64>,
-    /// What held its sender up, by packets.
-    pub limits: Option<Limits>,
-    /// The last counters of its sender's socket, where they are of its whole life.
-    pub kernel_limits: Option<KernelLimits>,
-}
-
-impl ReadDirection {
-    /// What held it up; `None` where nothing is known, or nothing was sent.
-    fn limit_row(&self, connection: ConnectionId, from_client: bool) -> Option<LimitRow> {
-        let ns = |of: fn(&KernelLimits) -> u64| self.kernel_limits.as_ref().map(|last| of(last).saturating_mul(1_000));
-        let is_known = self.limits.is_some() || self.kernel_limits.is_some();
-        (is_known && self.seen > 0).then(|| LimitRow {
-            connection,
-            from_client,
-            busy_ns: self.limits.map(|limits| limits.busy_ns),
-            window_limited_ns: self.limits.and_then(|limits| limits.window_limited_ns),
-            kernel_busy_ns: ns(|last| last.busy_us),
-            kernel_window_limited_ns: ns(|last| last.rwnd_limited_us),
-            kernel_buffer_limited_ns: ns(|last| last.sndbuf_limited_us),
-        })
     }
 }
 
@@ -177,7 +135,7 @@ impl Assembly<'_> {
         self,
         links: Vec<ObservedConnection>,
         attribution: Vec<Attribution>,
-        (read, log): (Vec<Option<Read>>, MessageLog),
+        (read, streams, log): (Sorter<Read>, Vec<[PackedStream; 2]>, MessageLog),
     ) -> io::Result<Merged> {
         let Self { hosts, histories, alignment, order, mut processes, book, jvm, threads, packets, span } = self;
         let window_ns = (
@@ -188,14 +146,14 @@ impl Assembly<'_> {
         let mut rows = host_rows(hosts, &alignment, order, window_ns.0);
         let mut connections = Vec::with_capacity(links.len());
         let mut limits = LimitRows::default();
-        let mut streams: Vec<[PackedStream; 2]> = Vec::with_capacity(links.len());
-        let mut parts = Vec::with_capacity(read.len());
+        let mut parts = Vec::with_capacity(links.len());
         let mut losses: Vec<Loss> = hosts.iter().flat_map(|host| host.losses.clone()).collect();
         let mut notes: Vec<String> = hosts.iter().flat_map(|host| host.notes.clone()).collect();
         let mut early = Early::default();
-        for (number, ((link, attribution), read)) in links.iter().zip(&attribution).zip(read).enumerate() {
-            let id = ConnectionId(number as u32);
-            let read = read.unwrap_or_default();
+        let read = read.sorted()?;
+        let mut all_read = read.iter().peekable();
+        for (id, (link, attribution)) in (0..).map(ConnectionId).zip(links.iter().zip(&attribution)) {
+            let read = all_read.next_if(|read| read.connection == id).unwrap_or(Read::BLANK);
             let [client, server] = read.directions;
             early.add(&client.early);
             early.add(&server.early);
@@ -203,13 +161,23 @@ impl Assembly<'_> {
                 Some(host) => order.id_of(host),
                 None => peer(&mut rows, address.ip().to_string()),
             });
-            connections.push(connection_row(id, link, attribution, &client, &server, read.protocol, end_hosts));
+            connections.push(connection_row(
+                id,
+                link,
+                attribution,
+                &client,
+                &server,
+                log.word(read.protocol),
+                end_hosts,
+            ));
             limits.extend(client.limit_row(id, true));
             limits.extend(server.limit_row(id, false));
-            parts.push(read.messages);
-            streams.push([client.stream, server.stream]);
+            let (first, behind) = read.messages;
+            parts.push(first as usize..behind as usize);
         }
-        drop(links);
+        drop(all_read);
+        read.check()?;
+        drop((links, read));
         let messages = log.read(parts);
         let connection_of = connections_of(&attribution, jvm.len());
         drop(attribution);
@@ -361,7 +329,7 @@ fn connection_row(
     attribution: &Attribution,
     client: &ReadDirection,
     server: &ReadDirection,
-    protocol: &str,
+    protocol: String,
     [client_host, server_host]: [HostId; 2],
 ) -> ConnectionRow {
     let [at_client, at_server] = &attribution.ends;
@@ -375,7 +343,7 @@ fn connection_row(
         client_evidence: at_client.evidence.unwrap_or(OwnerEvidence::Unknown),
         server_process: at_server.process,
         server_evidence: at_server.evidence.unwrap_or(OwnerEvidence::Unknown),
-        protocol: protocol.to_owned(),
+        protocol,
         first_ns: link.first_ns,
         last_ns: link.last_ns,
         syn_seen: link.syn_seen,

@@ -12,7 +12,7 @@ use trace::jvm::JvmRecord;
 use trace::rows::OwnerEvidence;
 use trace::socket::SocketRecord;
 
-use crate::assembly::{self, Assembly, Order, Read, ReadDirection, Times};
+use crate::assembly::{self, Assembly, Order, Times};
 use crate::capture::started::StartedThread;
 use crate::capture::store::Packets;
 use crate::capture::{self, HostCapture};
@@ -22,8 +22,8 @@ use crate::error::MergeError;
 use crate::framing::{self, Conversation, Draft, Fetches};
 use crate::history;
 use crate::join::{self, AddressBook, Direction, Found, ObservedConnection, ObservedFlow};
-use crate::joined::{JvmEvent, ThreadStart, ThreadStarts};
-use crate::jvm_events::JvmEvents;
+use crate::joined::{ThreadStart, ThreadStarts};
+use crate::jvm_events::{JvmEvents, Near};
 use crate::loss::{LossKind, Note as _};
 use crate::maps::{HashMap, HashSet};
 use crate::merged::Merged;
@@ -33,9 +33,11 @@ use crate::packed_stream::{PackedStream, StreamSpill};
 use crate::processes::Processes;
 use crate::progress::Unit;
 pub use crate::progress::{Progress, Silent};
+use crate::read_connection::{Read, ReadDirection};
 use crate::records;
+use crate::spilled::Sorter;
 use crate::survey::{self, Survey, Views};
-use crate::window::Window;
+use crate::window::{Span, Window};
 
 /// How captures are merged.
 #[derive(Clone, Debug)]
@@ -46,6 +48,9 @@ pub struct Options {
     /// The part of the captures that is wanted: connections that were open then, messages and spans that lie in it.
     pub window: Window,
 }
+
+/// Bytes of a JVM's records that are read at once for a connection: most of what lies between two of its own is of others.
+const READ_AHEAD: usize = 1 << 10;
 
 /// Which part of the packets' share of memory segments get.
 const STREAMS_SHARE: u64 = 4;
@@ -91,8 +96,8 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let Survey { flows, found, .. } = survey;
     let links = links(&hosts, &book, &listeners, &alignment, &flows, found)?;
     let (jvm, threads) = jvm_events(&mut hosts, &processes).map_err(MergeError::Spill)?;
-    let Findings { attribution, contradicted } =
-        owners::investigate(&links, &hosts, &book, &processes, &listeners, &jvm);
+    let Findings { attribution, contradicted, fetches, serving } =
+        owners::investigate(&links, &hosts, &book, &processes, &listeners, &jvm).map_err(MergeError::Spill)?;
     // Of the others all is known now.
     for host in &mut hosts {
         host.sockets.check().map_err(MergeError::Spill)?;
@@ -100,7 +105,6 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     }
     note_contradicted(&mut hosts, &processes, &order, &contradicted);
     progress.step("reading connections", packets, Unit::Packets);
-    let (fetches, serving) = fetches_and_serving(&jvm);
     let reader = Reader {
         book: &book,
         shifts: usual_shifts(&links, &book, hosts.len()),
@@ -112,17 +116,17 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         spill: StreamSpill::beyond(options.packet_bytes / STREAMS_SHARE),
         messages: MessageLog::default(),
     };
-    let (links, attribution): (Vec<ObservedConnection>, Vec<Attribution>) =
-        links.into_iter().zip(attribution).filter(|(link, _)| span.meets(link.first_ns, link.last_ns)).unzip();
-    let by_flow = by_flow(&links, flows.len());
+    let (links, attribution) = wanted(links, attribution, span);
+    let by_flow = by_flow(&links);
     let traffic = Mutex::new(Traffic::default());
     let stored: Vec<Mutex<Packets>> =
         hosts.iter_mut().map(|host| Mutex::new(std::mem::take(&mut host.packets))).collect();
-    let read: Mutex<Vec<Option<Read>>> = Mutex::new(links.iter().map(|_| None).collect());
-    let wanted = by_flow.into_iter().zip(&flows).filter(|(numbers, _)| !numbers.is_empty());
-    let wanted: Vec<(Vec<usize>, &ObservedFlow)> = wanted.collect();
+    let read = Mutex::new((Sorter::default(), vec![<[PackedStream; 2]>::default(); links.len()]));
+    let of_flows = by_flow.chunk_by(|a, b| links[*a as usize].flow == links[*b as usize].flow);
+    let of_flows: Vec<&[u32]> = of_flows.collect();
     // A flow may take as long as a thousand others.
-    let early = wanted.into_par_iter().with_max_len(1).map(|(numbers, flow)| {
+    let early = of_flows.into_par_iter().with_max_len(1).map(|numbers| {
+        let flow = &flows[links[numbers[0] as usize].flow];
         // Nobody looks at its packets again.
         let take = |host: usize| stored[host].lock().unwrap_or_else(PoisonError::into_inner).take_flow(&flow.key);
         let lone = flow.hosts.iter().filter_map(|&host| Some((host, take(host)?)));
@@ -133,16 +137,18 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         move_packets(&mut views, &alignment);
         let of_flow = FlowTraffic::of(flow, &views, &book);
         traffic.lock().unwrap_or_else(PoisonError::into_inner).add(of_flow)?;
-        for number in numbers {
-            let connection = reader.read(number, (&links[number], &attribution[number]), &views)?;
-            read.lock().unwrap_or_else(PoisonError::into_inner)[number] = Some(connection);
+        for number in numbers.iter().map(|number| *number as usize) {
+            let (connection, of_ways) = reader.read(number, (&links[number], &attribution[number]), &views)?;
+            let (read, streams) = &mut *read.lock().unwrap_or_else(PoisonError::into_inner);
+            read.push(connection)?;
+            streams[number] = of_ways;
         }
         progress.done(survey::packets_of(&views));
         io::Result::Ok(early)
     });
     let early = early.try_reduce(TooEarly::default, |a, b| Ok(a.plus(b))).map_err(MergeError::Spill)?;
-    drop(stored);
-    let read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
+    drop((stored, flows, by_flow));
+    let (read, streams) = read.into_inner().unwrap_or_else(PoisonError::into_inner);
     let Reader { messages, .. } = reader;
     alignment.early += early.count;
     alignment.worst_ns = alignment.worst_ns.max(early.worst_ns);
@@ -151,8 +157,10 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let assembly =
         Assembly { hosts: &hosts, histories, alignment, order: &order, processes, book, jvm, threads, packets, span };
     // Both take about as long, by one thread mostly.
-    let (links_of_network, merged) =
-        rayon::join(|| network::links(&hosts, traffic), || assembly.put_together(links, attribution, (read, messages)));
+    let (links_of_network, merged) = rayon::join(
+        || network::links(&hosts, traffic),
+        || assembly.put_together(links, attribution, (read, streams, messages)),
+    );
     let mut merged = merged.map_err(MergeError::Spill)?;
     assembly::add_network(&mut merged, links_of_network.map_err(MergeError::Spill)?, &order);
     Ok(merged)
@@ -223,10 +231,24 @@ fn links(
     Ok(links)
 }
 
-/// The numbers of the connections of each flow.
-fn by_flow(links: &[ObservedConnection], flows: usize) -> Vec<Vec<usize>> {
-    let mut numbers = vec![Vec::new(); flows];
-    links.iter().enumerate().for_each(|(number, link)| numbers[link.flow].push(number));
+/// Those connections that were open in a span.
+fn wanted(
+    mut links: Vec<ObservedConnection>,
+    mut attribution: Vec<Attribution>,
+    span: Span,
+) -> (Vec<ObservedConnection>, Vec<Attribution>) {
+    let met: Vec<bool> = links.iter().map(|link| span.meets(link.first_ns, link.last_ns)).collect();
+    let mut of_links = met.iter();
+    links.retain(|_| of_links.next() == Some(&true));
+    let mut of_attribution = met.iter();
+    attribution.retain(|_| of_attribution.next() == Some(&true));
+    (links, attribution)
+}
+
+/// The numbers of all connections, flow by flow.
+fn by_flow(links: &[ObservedConnection]) -> Vec<u32> {
+    let mut numbers: Vec<u32> = (0..).take(links.len()).collect();
+    numbers.sort_by_key(|number| links[*number as usize].flow);
     numbers
 }
 
@@ -246,39 +268,23 @@ fn note_contradicted(
     }
 }
 
-/// What all JVMs said of work, by time, with the number of the host; and the threads that were started.
+/// What all JVMs said of work, by time, with the number of the host; and the threads that were started. Their files are given up.
 fn jvm_events(hosts: &mut [HostCapture], processes: &Processes) -> io::Result<(JvmEvents, ThreadStarts)> {
     let (mut files, mut threads) = (Vec::new(), ThreadStarts::default());
     for (number, host) in hosts.iter_mut().enumerate() {
         for jvm in &mut host.jvms {
             let Some(process) = processes.find(number, jvm.pid, jvm.start_ticks) else { continue };
-            // Looked at when processes were gathered.
-            jvm.clocks = Vec::new();
             let started = std::mem::take(&mut jvm.threads);
             for StartedThread { at_ns, by, child } in started.iter() {
                 threads.push(ThreadStart { process, at_ns, by, child });
             }
+            started.check()?;
             files.push((number, process, std::mem::take(&mut jvm.records)));
         }
+        host.jvms = Vec::new();
     }
     threads.check()?;
     Ok((JvmEvents::of(files.into_iter())?, threads))
-}
-
-/// Sizes of map outputs as reduces fetched them, and processes whose JVMs spoke of operations that they served.
-fn fetches_and_serving(jvm: &JvmEvents) -> (Fetches, HashSet<ProcessId>) {
-    use JvmRecord as R;
-    let (mut fetches, mut serving) = (Fetches::new(), HashSet::default());
-    let seen = |_, _, event: JvmEvent| match event.record {
-        R::Fetch { map, reduce, bytes, raw, .. } => (Some(((map, reduce), (bytes, raw))), None),
-        R::Rpc { .. } | R::Block { .. } | R::ShuffleServed { .. } => (None, Some(event.process)),
-        _ => (None, None),
-    };
-    jvm.look(seen, |(fetch, server)| {
-        fetches.extend(fetch);
-        serving.extend(server);
-    });
-    (fetches, serving)
 }
 
 /// The protocols of listeners. Where records differ, as no two should, the first one stands.
@@ -338,15 +344,19 @@ impl Reader<'_> {
         number: usize,
         (link, attribution): (&ObservedConnection, &Attribution),
         views: &Views,
-    ) -> io::Result<Read> {
+    ) -> io::Result<(Read, [PackedStream; 2])> {
         let usual = |address: SocketAddr| self.book.host_of(address.ip(), link.host).and_then(|host| self.shifts[host]);
         let direction = |from_client: bool, receiver: SocketAddr| {
             link.direction(from_client, views, self.book, usual(receiver), self.uncertainty_ns)
         };
         let (client, server) = (direction(true, link.server), direction(false, link.client));
-        let known = attribution.records.iter();
-        let known: Vec<(JvmRecord, bool)> =
-            known.filter_map(|(number, at_client)| Some((self.jvm.record(number)?, at_client))).collect();
+        // Of each end's JVM.
+        let mut near = [true, false].map(|_| Near::within(READ_AHEAD));
+        let known = attribution.records.iter().filter_map(|(number, at_client)| {
+            let record = self.jvm.record_near(number, &mut near[usize::from(!at_client)])?;
+            Some((record, at_client))
+        });
+        let known: Vec<(JvmRecord, bool)> = known.collect();
         let records = known.iter().map(|(record, at_client)| (record, *at_client)).collect();
         let conversation = Conversation {
             client: &client,
@@ -366,22 +376,23 @@ impl Reader<'_> {
             (draft, times)
         });
         let timed: Vec<(Draft, Times)> = timed.collect();
-        let messages = self.messages.take(timed, |timed, words| assembly::message(connection, timed, words))?;
+        let (messages, protocol) =
+            self.messages.take(framed.protocol, timed, |timed, words| assembly::message(connection, timed, words))?;
         let [at_client, at_server] = &attribution.ends;
-        // The payload is not needed any more, and is most of the memory.
-        let summed = |direction: &Direction, end: &End| {
-            Ok::<ReadDirection, io::Error>(ReadDirection {
-                stream: self.spill.keep(PackedStream::of(&direction.stream))?,
-                end: direction.end,
-                seen: direction.seen,
-                retransmitted: direction.retransmitted,
-                early: direction.early,
-                kernel_bytes: end.counted.bytes(&direction.stream, link.syn_seen, link.end_seen),
-                limits: direction.limits,
-                kernel_limits: end.counted.limits(link.syn_seen),
-            })
+        let summed = |direction: &Direction, end: &End| ReadDirection {
+            end: direction.end,
+            seen: direction.seen,
+            retransmitted: direction.retransmitted,
+            early: direction.early,
+            kernel_bytes: end.counted.bytes(&direction.stream, link.syn_seen, link.end_seen),
+            limits: direction.limits,
+            kernel_limits: end.counted.limits(link.syn_seen),
         };
-        let directions = [summed(&client, at_client)?, summed(&server, at_server)?];
-        Ok(Read { protocol: framed.protocol, messages, directions })
+        let directions = [summed(&client, at_client), summed(&server, at_server)];
+        // The payload is not needed any more, and is most of the memory.
+        let keep = |direction: &Direction| self.spill.keep(PackedStream::of(&direction.stream));
+        let streams = [keep(&client)?, keep(&server)?];
+        let messages = (messages.start as u64, messages.end as u64);
+        Ok((Read { connection, protocol, messages, directions }, streams))
     }
 }

@@ -1,5 +1,6 @@
 //! What all JVMs said of work, in the order of time, packed.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
@@ -30,8 +31,28 @@ struct File {
 /// Records of which what was seen is held before it is taken.
 const LOOKED_AT_ONCE: usize = 1 << 14;
 
+/// Of these, those that one thread reads one behind the other, and the bytes of a file that it reads at once.
+const READ_BY_ONE: usize = 1 << 10;
+const READ_AHEAD: usize = 8 << 10;
+
 /// Memory that places take at most, bytes.
 const MAX_PLACES_BYTES: usize = 1 << 20;
+
+/// A part of a file of records, for those that lie near to each other.
+pub(crate) struct Near<'a> {
+    file: u32,
+    /// Where it begins.
+    part: (usize, Cow<'a, [u8]>),
+    /// Bytes that are read at once.
+    ahead: usize,
+}
+
+impl Near<'_> {
+    /// Without a part; of those that come so many bytes are read at once.
+    pub fn within(ahead: usize) -> Self {
+        Self { file: u32::MAX, part: (0, Cow::Borrowed(&[][..])), ahead }
+    }
+}
 
 /// Where a record lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,16 +145,31 @@ impl JvmEvents {
     pub(crate) fn look<T: Send>(&self, at: impl Fn(usize, usize, JvmEvent) -> T + Sync, mut take: impl FnMut(T)) {
         let mut places = self.places.iter().enumerate();
         loop {
-            let some: Vec<(usize, Place)> = places.by_ref().take(LOOKED_AT_ONCE).collect();
-            if some.is_empty() {
-                return;
-            }
-            let seen = some.into_par_iter().map(|(number, place)| {
-                let (host, event) = self.at(place)?;
-                Some(at(number, host, event))
+            let mut some: Vec<(Place, usize)> =
+                places.by_ref().take(LOOKED_AT_ONCE).map(|(number, place)| (place, number)).collect();
+            let Some(first) = some.first().map(|(_, number)| *number) else { return };
+            // Those of one file lie near to each other.
+            some.sort_unstable();
+            let parts = some.par_chunks(READ_BY_ONE).map(|part| {
+                let mut near = Near::within(READ_AHEAD);
+                let seen = part.iter().map(|&(place, number)| {
+                    let (host, event) = self.near(place, &mut near)?;
+                    Some((number, at(number, host, event)))
+                });
+                seen.collect::<Vec<Option<(usize, T)>>>()
             });
-            seen.collect::<Vec<Option<T>>>().into_iter().flatten().for_each(&mut take);
+            let parts: Vec<Vec<Option<(usize, T)>>> = parts.collect();
+            let mut in_order: Vec<Option<T>> = some.iter().map(|_| None).collect();
+            for (number, seen) in parts.into_iter().flatten().flatten() {
+                in_order[number - first] = Some(seen);
+            }
+            in_order.into_iter().flatten().for_each(&mut take);
         }
+    }
+
+    /// The record of a number, of which others that lie near to it have been or will be asked for.
+    pub(crate) fn record_near<'a>(&'a self, number: usize, near: &mut Near<'a>) -> Option<JvmRecord> {
+        self.near(self.places.get(number), near).map(|(_, event)| event.record)
     }
 
     /// A record by its number, with the number of its host.
@@ -161,6 +197,15 @@ impl JvmEvents {
     pub(crate) fn check(&self) -> io::Result<()> {
         self.files.iter().try_for_each(|file| file.records.check())?;
         self.places.check()
+    }
+
+    fn near<'a>(&'a self, place: Place, near: &mut Near<'a>) -> Option<(usize, JvmEvent)> {
+        let file = self.file(place)?;
+        if near.file != place.file {
+            (near.file, near.part) = (place.file, (0, Cow::Borrowed(&[][..])));
+        }
+        let record = file.records.near(usize::try_from(place.at).ok()?, &mut near.part, near.ahead)?;
+        Some((file.host, JvmEvent { process: file.process, record }))
     }
 
     fn at(&self, place: Place) -> Option<(usize, JvmEvent)> {

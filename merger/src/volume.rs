@@ -3,20 +3,20 @@
 use serde::{Deserialize, Serialize};
 
 // What each part takes at most, bytes. Set on 2026-11-27 by what `merger build --json` says that it took in the end (foreseen; taken, MiB):
-// terasort (137; 77), wordcount (121; 52), encrypted (116; 41), and of golden terasorts told again and again (`enlarge-capture`) 15
+// terasort (125; 69), wordcount (111; 47), encrypted (106; 40), and of golden terasorts told again and again (`enlarge-capture`) 15
 // with `--memory 512MiB`, 45 with 1GiB and 145 with 2GiB: docs/foreign-captures.md has the figures, those of temporary files among them.
 
 /// What a merge of nothing takes (40 MiB), lists before they go to files, and the rows of a table that are written at once.
-const BASE_BYTES: u64 = 92 << 20;
+const BASE_BYTES: u64 = 84 << 20;
 /// What each thread holds.
 const BYTES_PER_THREAD: u64 = 10 << 20;
 /// A packet without its payload, packed, while it is in memory.
 const PACKED_BYTES: u64 = 18;
 /// What stays in memory of a packet when its connection has been read.
 const BYTES_PER_PACKET: u64 = 1;
-const BYTES_PER_CONNECTION: u64 = 4_000;
-const BYTES_PER_JVM_RECORD: u64 = 60;
-const BYTES_PER_SOCKET_RECORD: u64 = 200;
+const BYTES_PER_CONNECTION: u64 = 2_000;
+const BYTES_PER_JVM_RECORD: u64 = 40;
+const BYTES_PER_SOCKET_RECORD: u64 = 100;
 
 /// What a packet without its payload takes in a temporary file.
 const FILED_BYTES: u64 = 12;

@@ -7,6 +7,7 @@
 //! text   = LEB128 of its place among all; what may be missing: 0, or 1 and the text; several: how many, and these
 //! ```
 
+use std::borrow::Cow;
 use std::io;
 
 use trace::jvm::JvmRecord;
@@ -115,6 +116,25 @@ impl PackedRecords {
             }
             length = length.saturating_mul(16);
         }
+    }
+
+    /// As [`PackedRecords::at`], where the record may lie in a part of the bytes that was read (where that begins, and it): else a
+    /// part of so many bytes is read.
+    pub(crate) fn near<'a>(
+        &'a self,
+        place: usize,
+        part: &mut (usize, Cow<'a, [u8]>),
+        ahead: usize,
+    ) -> Option<JvmRecord> {
+        let in_part = |(begin, bytes): &(usize, Cow<'_, [u8]>)| {
+            let rest = bytes.get(place.checked_sub(*begin)?..)?;
+            read(&mut Reader { rest, texts: &self.texts, time: 0 })
+        };
+        if let Some(record) = in_part(part) {
+            return Some(record);
+        }
+        *part = (place, self.bytes.window(place, ahead)?);
+        in_part(part).or_else(|| self.at(place))
     }
 
     /// Whether all could be kept, and looked at.
@@ -441,7 +461,9 @@ mod tests {
             }
             prop_assert_eq!(packed.len(), records.len());
             prop_assert_eq!(packed.iter().collect::<Vec<_>>(), &records[..]);
+            let mut part = (0, Cow::Borrowed(&[][..]));
             for (at, record) in packed.placed() {
+                prop_assert_eq!(packed.near(at, &mut part, 40), Some(record.clone()));
                 prop_assert_eq!(packed.at(at), Some(record));
             }
             let twice = packed.changed(|record| if let JvmRecord::Clock { t, .. } = record { *t /= 2 });

@@ -1,5 +1,8 @@
 //! Threads that were started, which are most of what JVMs say, packed.
 
+use std::io;
+
+use crate::spilled::ByteLog;
 use crate::varint::{MAX_BYTES, get, put, unzigzag, zigzag};
 
 /// A thread that another one of its JVM started.
@@ -13,11 +16,20 @@ pub struct StartedThread {
     pub child: u64,
 }
 
+/// Memory that those of one JVM take at most, bytes.
+const MAX_HELD: usize = 4 << 10;
+
 /// Threads of one JVM that were started, in the order in which that was told: each told against the one before.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct StartedThreads {
-    bytes: Vec<u8>,
+    bytes: ByteLog,
     last: Context,
+}
+
+impl Default for StartedThreads {
+    fn default() -> Self {
+        Self { bytes: ByteLog::within(MAX_HELD), last: Context::default() }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,20 +47,33 @@ impl StartedThreads {
         for (number, last) in [(at_ns, last_ns), (by, last_by), (child, last_child)] {
             let mut bytes = [0; MAX_BYTES];
             let length = put(&mut bytes, zigzag(number.wrapping_sub(last) as i64));
-            self.bytes.extend_from_slice(&bytes[..length]);
+            self.bytes.tail().extend_from_slice(&bytes[..length]);
         }
+        self.bytes.end_record();
         self.last = Context { at_ns, by, child };
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = StartedThread> {
-        let (mut rest, mut last) = (self.bytes.as_slice(), Context::default());
-        std::iter::from_fn(move || {
-            for number in [&mut last.at_ns, &mut last.by, &mut last.child] {
-                *number = number.wrapping_add(unzigzag(get(&mut rest)?) as u64);
-            }
-            Some(StartedThread { at_ns: last.at_ns, by: last.by, child: last.child })
+        let mut last = Context::default();
+        self.bytes.parts().flat_map(move |(_, part)| {
+            let mut rest = &part[..];
+            let mut next = || {
+                for number in [&mut last.at_ns, &mut last.by, &mut last.child] {
+                    *number = number.wrapping_add(unzigzag(get(&mut rest)?) as u64);
+                }
+                Some(StartedThread { at_ns: last.at_ns, by: last.by, child: last.child })
+            };
+            std::iter::from_fn(&mut next).collect::<Vec<StartedThread>>()
         })
+    }
+
+    /// Whether all could be kept, and looked at.
+    ///
+    /// # Errors
+    /// If a temporary file failed.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        self.bytes.check()
     }
 
     /// The same threads, with their times moved.
@@ -62,7 +87,7 @@ impl StartedThreads {
 
     /// Gives back what only helps to append.
     pub fn settle(&mut self) {
-        self.bytes.shrink_to_fit();
+        self.bytes.settle();
     }
 }
 
@@ -74,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn threads_are_as_they_were(told in prop::collection::vec(any::<(u64, u64, u64)>(), 0..20), more in any::<u64>()) {
+        fn threads_are_as_they_were(told in prop::collection::vec(any::<(u64, u64, u64)>(), 0..400), more in any::<u64>()) {
             let told = told.into_iter().map(|(at_ns, by, child)| StartedThread { at_ns, by, child });
             let told: Vec<StartedThread> = told.collect();
             let mut threads = StartedThreads::default();

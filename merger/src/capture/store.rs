@@ -24,9 +24,10 @@ const FLOW_BYTES: u64 = 300;
 pub struct Packets {
     /// Flows by their keys, while packets come.
     numbers: HashMap<FlowKey, u32>,
-    /// Later: in the order of their keys.
+    flows: Vec<GrowingFlow>,
+    /// Flows to which no more packets come, and their numbers in the order of their keys.
+    settled: Vec<StoredFlow>,
     in_order: Vec<u32>,
-    flows: Vec<StoredFlow>,
     /// The flow of the packet before, and its key.
     last: Option<(FlowKey, u32)>,
     recent: Recent,
@@ -53,8 +54,9 @@ struct Spill {
     length: u64,
 }
 
+/// A flow to which packets come.
 #[derive(Clone, Debug)]
-struct StoredFlow {
+struct GrowingFlow {
     key: FlowKey,
     /// Parts in the file, in order: where each begins and how long it is.
     parts: Vec<(u64, u32)>,
@@ -68,7 +70,7 @@ struct StoredFlow {
     last_ns: u64,
 }
 
-impl StoredFlow {
+impl GrowingFlow {
     /// Without packets; the first one comes from a file.
     fn new(key: FlowKey, file: u16) -> Self {
         Self {
@@ -85,15 +87,48 @@ impl StoredFlow {
     }
 
     fn spilled(&self) -> u64 {
-        self.parts.iter().map(|(_, length)| u64::from(*length)).sum()
+        spilled(&self.parts)
     }
 
+    fn settled(self) -> StoredFlow {
+        StoredFlow {
+            key: self.key,
+            parts: self.parts.into(),
+            bytes: self.bytes.whole(),
+            packets: self.packets,
+            several_files: self.several_files,
+            first_ns: self.first_ns,
+            last_ns: self.last_ns,
+        }
+    }
+}
+
+fn spilled(parts: &[(u64, u32)]) -> u64 {
+    parts.iter().map(|(_, length)| u64::from(*length)).sum()
+}
+
+/// A flow to which no more packets come.
+#[derive(Clone, Debug)]
+struct StoredFlow {
+    key: FlowKey,
+    /// Parts in the file, in order: where each begins and how long it is.
+    parts: Box<[(u64, u32)]>,
+    /// What follows on them.
+    bytes: Box<[u8]>,
+    packets: u32,
+    several_files: bool,
+    first_ns: u64,
+    last_ns: u64,
+}
+
+impl StoredFlow {
     /// Its packets as they came, some of them from the temporary file.
     fn read(&self, spill: Option<&Spill>) -> io::Result<FlowPackets> {
-        if self.spilled() + self.bytes.len() as u64 > MAX_FLOW_BYTES {
+        let spilled = spilled(&self.parts);
+        if spilled + self.bytes.len() as u64 > MAX_FLOW_BYTES {
             return Err(too_much(&self.key));
         }
-        let spilled = usize::try_from(self.spilled()).map_err(io::Error::other)?;
+        let spilled = usize::try_from(spilled).map_err(io::Error::other)?;
         let mut kept = Vec::with_capacity(spilled + self.bytes.len());
         kept.resize(spilled, 0);
         if let Some(spill) = spill {
@@ -104,7 +139,7 @@ impl StoredFlow {
                 rest = behind;
             }
         }
-        self.bytes.iter().for_each(|chunk| kept.extend_from_slice(chunk));
+        kept.extend_from_slice(&self.bytes);
         let mut packets = Vec::with_capacity(self.packets as usize);
         let (mut context, mut at) = (Context::default(), 0);
         while let Some(packet) = context.read(&kept, &mut at) {
@@ -185,9 +220,15 @@ impl Chunks {
         more
     }
 
-    fn shrink_to_fit(&mut self) {
-        self.full.shrink_to_fit();
-        self.last.shrink_to_fit();
+    /// All of them, one behind the other.
+    fn whole(self) -> Box<[u8]> {
+        if self.full.is_empty() {
+            return self.last.into();
+        }
+        let mut whole = Vec::with_capacity(self.len());
+        // Each goes when it has been copied.
+        self.full.into_iter().chain([self.last]).for_each(|chunk| whole.extend_from_slice(&chunk));
+        whole.into()
     }
 }
 
@@ -214,8 +255,9 @@ impl Packets {
     pub fn within(limit: u64) -> Self {
         Self {
             numbers: HashMap::default(),
-            in_order: Vec::new(),
             flows: Vec::new(),
+            settled: Vec::new(),
+            in_order: Vec::new(),
             last: None,
             recent: Recent::default(),
             held: 0,
@@ -238,7 +280,7 @@ impl Packets {
         let (source, destination) = (canonical(packet.source), canonical(packet.destination));
         let (key, forward) = FlowKey::of(source, destination, host);
         let observed = Observed::of(packet, forward, file);
-        let number = self.number_of(key, &observed);
+        let number = self.number_of(key, &observed)?;
         self.recent.keep(packet, number, forward);
         self.add(number, &observed, kept(packet.payload, packet.payload_length))
     }
@@ -264,7 +306,7 @@ impl Packets {
     pub(super) fn take(&mut self, key: FlowKey, packet: &Observed, kept: &[u8]) -> io::Result<()> {
         let number = match self.last {
             Some((last, number)) if last == key => number,
-            _ => self.number_of(key, packet),
+            _ => self.number_of(key, packet)?,
         };
         self.add(number, packet, kept)
     }
@@ -283,19 +325,27 @@ impl Packets {
         if self.held > self.limit { self.spill() } else { Ok(()) }
     }
 
-    fn number_of(&mut self, key: FlowKey, first: &Observed) -> u32 {
-        if !self.in_order.is_empty() {
-            self.in_order = Vec::new();
-            self.numbers = self.flows.iter().map(|flow| flow.key).zip(0..).collect();
+    fn number_of(&mut self, key: FlowKey, first: &Observed) -> io::Result<u32> {
+        if !self.settled.is_empty() {
+            self.reopen()?;
         }
         let next = self.flows.len() as u32;
         let number = *self.numbers.entry(key).or_insert(next);
         if number == next {
-            self.flows.push(StoredFlow::new(key, first.file));
+            self.flows.push(GrowingFlow::new(key, first.file));
             self.held += FLOW_BYTES;
         }
         self.last = Some((key, number));
-        number
+        Ok(number)
+    }
+
+    /// Lets packets come again to flows that were settled.
+    fn reopen(&mut self) -> io::Result<()> {
+        let settled = std::mem::replace(self, Self { copies: self.copies, ..Self::within(self.limit) });
+        settled.stored().try_for_each(|flow| {
+            let (key, flow) = flow?;
+            flow.packets.iter().try_for_each(|packet| self.take(key, packet, flow.payload(packet)))
+        })
     }
 
     /// Writes all that is in memory to the file.
@@ -331,19 +381,16 @@ impl Packets {
     /// # Errors
     /// As [`Packets::push`].
     pub fn append(&mut self, other: Self) -> io::Result<()> {
-        if self.flows.is_empty() {
+        if self.flows.is_empty() && self.settled.is_empty() {
             let limit = self.limit;
             *self = Self { limit, copies: self.copies + other.copies, ..other };
             return Ok(());
         }
         self.copies += other.copies;
-        for number in 0..other.flows.len() {
-            let flow = other.read(number)?;
-            for packet in &flow.packets {
-                self.take(other.flows[number].key, packet, flow.payload(packet))?;
-            }
-        }
-        Ok(())
+        other.stored().try_for_each(|flow| {
+            let (key, flow) = flow?;
+            flow.packets.iter().try_for_each(|packet| self.take(key, packet, flow.payload(packet)))
+        })
     }
 
     /// Counts copies: the same packet seen on two interfaces (a bridge and its port) within a millisecond. A packet that was
@@ -352,70 +399,78 @@ impl Packets {
     /// # Errors
     /// If what was written cannot be read.
     pub fn settle(&mut self) -> io::Result<()> {
-        for number in 0..self.flows.len() {
-            self.flows[number].bytes.shrink_to_fit();
-            self.flows[number].parts.shrink_to_fit();
-            if self.flows[number].several_files {
+        self.settle_flows();
+        for number in 0..self.settled.len() {
+            if self.settled[number].several_files {
                 let mut flow = self.read(number)?.packets;
                 flow.sort_by_key(|packet| packet.time_ns);
                 self.copies += drop_copies(&mut flow);
-                self.flows[number].last_ns = flow.last().map_or(0, |packet| packet.time_ns);
+                self.settled[number].last_ns = flow.last().map_or(0, |packet| packet.time_ns);
             }
         }
-        self.flows.shrink_to_fit();
-        self.in_order = (0..self.flows.len() as u32).collect();
-        self.in_order.sort_unstable_by_key(|number| self.flows[*number as usize].key);
-        (self.numbers, self.recent) = (HashMap::default(), Recent::default());
         Ok(())
+    }
+
+    fn settle_flows(&mut self) {
+        if self.flows.is_empty() {
+            return;
+        }
+        self.settled = std::mem::take(&mut self.flows).into_iter().map(GrowingFlow::settled).collect();
+        // They were collected where the larger ones lay.
+        self.settled.shrink_to_fit();
+        self.in_order = (0..self.settled.len() as u32).collect();
+        self.in_order.sort_unstable_by_key(|number| self.settled[*number as usize].key);
+        (self.numbers, self.recent, self.last) = (HashMap::default(), Recent::default(), None);
     }
 
     /// The flows of which there are packets, in the order of their first ones.
     pub fn keys(&self) -> impl Iterator<Item = &FlowKey> {
-        self.flows.iter().map(|flow| &flow.key)
+        self.flows.iter().map(|flow| &flow.key).chain(self.settled.iter().map(|flow| &flow.key))
     }
 
     /// Each flow and its packets as they came, in the order of [`Packets::keys`].
     pub(super) fn stored(&self) -> impl Iterator<Item = io::Result<(FlowKey, FlowPackets)>> {
-        (0..self.flows.len()).map(|number| Ok((self.flows[number].key, self.read(number)?)))
+        let growing = self.flows.iter().map(|flow| Ok((flow.key, flow.clone().settled().read(self.spill.as_ref())?)));
+        growing.chain((0..self.settled.len()).map(|number| Ok((self.settled[number].key, self.read(number)?))))
     }
 
     /// First and last packet, on the host's clock.
     #[must_use]
     pub fn range_ns(&self) -> (u64, u64) {
-        let range = |(first, last): (u64, u64), flow: &StoredFlow| (first.min(flow.first_ns), last.max(flow.last_ns));
-        self.flows.iter().fold((u64::MAX, 0), range)
+        let growing = self.flows.iter().map(|flow| (flow.first_ns, flow.last_ns));
+        let ranges = growing.chain(self.settled.iter().map(|flow| (flow.first_ns, flow.last_ns)));
+        ranges.fold((u64::MAX, 0), |(first, last), flow| (first.min(flow.0), last.max(flow.1)))
     }
 
-    /// The packets of a flow by time, without copies; `None` if there are none.
+    /// The packets of a flow by time, without copies, when no more come ([`Packets::settle`]); `None` if there are none.
     ///
     /// # Errors
     /// If what was written cannot be read.
     pub fn flow(&self, key: &FlowKey) -> io::Result<Option<FlowPackets>> {
         let Some(number) = self.number(key) else { return Ok(None) };
-        self.flows[number].in_order(self.spill.as_ref()).map(Some)
+        self.settled[number].in_order(self.spill.as_ref()).map(Some)
     }
 
     /// Takes a flow out.
     pub(crate) fn take_flow(&mut self, key: &FlowKey) -> Option<LoneFlow> {
         let number = self.number(key)?;
-        let empty = StoredFlow::new(*key, 0);
-        let flow = std::mem::replace(&mut self.flows[number], empty);
-        Some(LoneFlow { flow, spill: self.spill.clone() })
+        let flow = &mut self.settled[number];
+        let (parts, bytes) = (std::mem::take(&mut flow.parts), std::mem::take(&mut flow.bytes));
+        let taken = StoredFlow { parts, bytes, ..*flow };
+        flow.packets = 0;
+        Some(LoneFlow { flow: taken, spill: self.spill.clone() })
     }
 
     /// The number of a flow of which there are packets.
     fn number(&self, key: &FlowKey) -> Option<usize> {
-        let known = self.numbers.get(key).map(|number| *number as usize).or_else(|| {
-            let key_of = |number: &u32| self.flows[*number as usize].key;
-            let place = self.in_order.binary_search_by_key(key, key_of).ok()?;
-            Some(self.in_order[place] as usize)
-        });
-        known.filter(|number| self.flows[*number].packets > 0)
+        let key_of = |number: &u32| self.settled[*number as usize].key;
+        let place = self.in_order.binary_search_by_key(key, key_of).ok()?;
+        Some(self.in_order[place] as usize).filter(|number| self.settled[*number].packets > 0)
     }
 
     /// The packets of a flow as they came.
     fn read(&self, number: usize) -> io::Result<FlowPackets> {
-        self.flows[number].read(self.spill.as_ref())
+        self.settled[number].read(self.spill.as_ref())
     }
 }
 

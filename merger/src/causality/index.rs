@@ -59,8 +59,8 @@ pub struct Exchange {
     pub acks: Vec<MessageId>,
 }
 
-/// The last calls of connections, by their ids.
-type OpenCalls = HashMap<(ConnectionId, i64), u32>;
+/// The last calls of connections of which messages are still to come, by their ids.
+type OpenCalls = HashMap<ConnectionId, HashMap<i64, u32>>;
 
 /// The index.
 #[derive(Debug, Default)]
@@ -73,8 +73,10 @@ pub struct Index<'a> {
     by_method: HashMap<&'a str, Vec<u32>>,
     /// Exchanges but calls by connection and number.
     exchanges: HashMap<(ConnectionId, i64), Exchange>,
-    /// Messages of a connection, in order.
-    pub of_connection: Vec<Vec<MessageId>>,
+    /// Messages by connection, those of one in order.
+    by_connection: Vec<MessageId>,
+    /// Where those of each connection end.
+    ends_of_connections: Vec<u32>,
     /// By request the span in which a process made it: calls, block reads and writes, fetches.
     made_in: Places,
     /// By request the span in which a process worked on it.
@@ -126,19 +128,31 @@ impl<'a> Index<'a> {
     pub fn new(joined: &'a Joined) -> Self {
         let places = || Places::of(joined.messages.len());
         let mut index = Self {
-            of_connection: vec![Vec::new(); joined.connections.len()],
             calls: RecordList::within(PLACES_BYTES),
             call_of: places(),
             made_in: places(),
             served_in: places(),
             ..Self::default()
         };
+        let mut left = vec![0u32; joined.connections.len()];
+        joined.messages.iter().for_each(|message| left[message.connection.index()] += 1);
+        // First where each begins; when all are there, where it ends.
+        let begins = left.iter().scan(0, |end, count| Some(std::mem::replace(end, *end + count)));
+        index.ends_of_connections = begins.collect();
+        index.by_connection = vec![MessageId(0); joined.messages.len()];
         let mut open = OpenCalls::default();
         for message in joined.messages.iter() {
-            index.of_connection[message.connection.index()].push(message.message);
+            let place = &mut index.ends_of_connections[message.connection.index()];
+            index.by_connection[*place as usize] = message.message;
+            *place += 1;
             index.take(joined, &message, &mut open);
+            let left = &mut left[message.connection.index()];
+            *left -= 1;
+            if *left == 0 {
+                open.remove(&message.connection);
+            }
         }
-        index.of_connection.iter_mut().for_each(Vec::shrink_to_fit);
+        index.shrink_to_fit();
         for (number, event) in joined.jvm.iter().enumerate() {
             if matches!(event.record, JvmRecord::Phase { .. }) {
                 index.phases.entry(event.process).or_default().push(number);
@@ -154,6 +168,18 @@ impl<'a> Index<'a> {
             }
         }
         index
+    }
+
+    /// Gives back what only helps to append.
+    fn shrink_to_fit(&mut self) {
+        let exchanges = self.exchanges.values_mut();
+        let of_exchanges = exchanges.flat_map(|it| [&mut it.requests, &mut it.responses, &mut it.data, &mut it.acks]);
+        let of_processes = self.map_outputs.values_mut().chain(self.write_acks.values_mut());
+        of_exchanges.chain(of_processes).chain(self.pipelines.values_mut()).for_each(Vec::shrink_to_fit);
+        self.by_method.values_mut().chain(self.of_client.values_mut()).for_each(Vec::shrink_to_fit);
+        self.exchanges.shrink_to_fit();
+        self.pipelines.shrink_to_fit();
+        self.block_data.shrink_to_fit();
     }
 
     fn take(&mut self, joined: &'a Joined, message: &Message<'a>, open: &mut OpenCalls) {
@@ -177,10 +203,11 @@ impl<'a> Index<'a> {
                 if let Some(client) = connection.client_process {
                     self.of_client.entry((client, message.name)).or_default().push(number);
                 }
-                open.insert(key, number);
+                open.entry(message.connection).or_default().insert(message.call, number);
             }
             MessageKind::RpcResponse => {
-                if let Some(number) = open.get(&key).copied() {
+                if let Some(number) = open.get(&message.connection).and_then(|calls| calls.get(&message.call)).copied()
+                {
                     self.calls.change(number as usize, |call| call.response = Some(id));
                     self.call_of.set(id, number);
                 }
@@ -229,6 +256,13 @@ impl<'a> Index<'a> {
             before = earlier;
         }
         Some(all[before])
+    }
+
+    /// Messages of a connection, in order.
+    pub fn of_connection(&self, connection: ConnectionId) -> &[MessageId] {
+        let end = |number: usize| self.ends_of_connections[number] as usize;
+        let begin = connection.index().checked_sub(1).map_or(0, end);
+        &self.by_connection[begin..end(connection.index())]
     }
 
     /// The exchange of a message.

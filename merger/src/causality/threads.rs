@@ -20,7 +20,7 @@ use super::pieces::Pieces;
 use super::timers::Timers;
 use crate::joined::Joined;
 use crate::maps::{HashMap, HashSet};
-use crate::spilled::{RecordList, RecordLog, Sorter};
+use crate::spilled::{Record, RecordList, RecordLog, Sorter};
 
 /// Longest chain of "was handed over by" that is followed.
 const GENERATIONS: u32 = 32;
@@ -272,18 +272,24 @@ fn of_deliveries(joined: &Joined, deliveries: &RecordLog<(u64, u32)>, timers: &T
 
 /// Who started whom, in both orders.
 fn starts(joined: &Joined) -> io::Result<(RecordList<Handed>, RecordList<Started>)> {
-    let (mut handed, mut started) = (Sorter::default(), Sorter::default());
-    for (place, start) in (0..).zip(joined.threads.iter()) {
-        handed.push((start.process.0, (start.child, (start.at_ns, start.by))))?;
-        started.push((start.process.0, (start.by, (start.at_ns, (place, start.child)))))?;
-    }
+    // One after the other, for each is sorted in memory of its own.
+    let by_child =
+        sorted(joined.threads.iter().map(|start| (start.process.0, (start.child, (start.at_ns, start.by)))))?;
+    let placed = (0..).zip(joined.threads.iter());
+    let by_parent =
+        sorted(placed.map(|(place, start)| (start.process.0, (start.by, (start.at_ns, (place, start.child))))))?;
     joined.threads.check()?;
-    let (handed, started) = (handed.sorted()?, started.sorted()?);
-    let (mut by_child, mut by_parent) = (RecordList::within(MAX_BYTES), RecordList::within(MAX_BYTES));
-    handed.iter().for_each(|start| by_child.push(start));
-    started.iter().for_each(|start| by_parent.push(start));
-    handed.check().and(started.check())?;
     Ok((by_child, by_parent))
+}
+
+/// Records as a list in their order.
+fn sorted<T: Record + Ord + Send>(mut records: impl Iterator<Item = T>) -> io::Result<RecordList<T>> {
+    let mut sorter = Sorter::default();
+    records.try_for_each(|record| sorter.push(record))?;
+    let (sorted, mut list) = (sorter.sorted()?, RecordList::within(MAX_BYTES));
+    sorted.iter().for_each(|record| list.push(record));
+    sorted.check()?;
+    Ok(list)
 }
 
 /// Threads all of whose calls are beats.

@@ -16,19 +16,26 @@ use crate::words::Words;
 pub(crate) struct MessageLog(Mutex<(RecordLog<MessageRecord>, Words)>);
 
 impl MessageLog {
-    /// Takes those of one connection in, made by `of` with the words that there are, and says where they lie.
+    /// Takes those of one connection in, made by `of` with the words that there are, and says where they lie and which word its
+    /// protocol is.
     ///
     /// # Errors
     /// If a temporary file cannot be written.
     pub fn take<D>(
         &self,
+        protocol: &str,
         drafts: impl IntoIterator<Item = D>,
         of: impl Fn(D, &mut Words) -> MessageRecord,
-    ) -> io::Result<Range<usize>> {
+    ) -> io::Result<(Range<usize>, u32)> {
         let (log, words) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let first = log.len();
         drafts.into_iter().try_for_each(|draft| log.push(of(draft, words)))?;
-        Ok(first..log.len())
+        Ok((first..log.len(), words.number_of(protocol)))
+    }
+
+    /// A word by its number.
+    pub fn word(&self, number: u32) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.text(number).to_owned()
     }
 
     /// All of them; `parts` say where those of each connection lie.

@@ -47,7 +47,17 @@ pub struct ObservedConnection {
     isn: [Option<u32>; 2],
     /// Of the lower and of the higher address.
     window_shifts: [Option<u32>; 2],
-    sightings: Vec<Sighting>,
+    seen: Box<[Seen]>,
+}
+
+/// Which of a flow's packets on a host are those of a connection.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    host: u32,
+    /// The first one, and the first behind them: each takes two bytes at least of the 4 GiB that a flow may have.
+    packets: (u32, u32),
+    /// As of a [`Sighting`].
+    data: [u32; 2],
 }
 
 /// One direction of a connection, put together.
@@ -251,7 +261,7 @@ impl ObservedConnection {
             client_is_low,
             isn: found.isn,
             window_shifts: found.window_shifts,
-            sightings: found.sightings,
+            seen: found.sightings.iter().map(Seen::of).collect(),
         }
     }
 
@@ -259,7 +269,7 @@ impl ObservedConnection {
     /// packets on the reference clock.
     pub(crate) fn set_times(&mut self, views: &[(usize, FlowPackets)], book: &AddressBook) {
         let client_host = book.host_of(self.client.ip(), self.host);
-        let seen = || self.sightings.iter().map(|seen| (seen.host, seen.packets_of(views)));
+        let seen = || self.seen.iter().map(|seen| (seen.host as usize, seen.packets_of(views)));
         let times = || seen().flat_map(|(_, packets)| packets).map(|packet| packet.time_ns);
         let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
         let at_client = seen().find(|(host, _)| Some(*host) == client_host);
@@ -270,7 +280,7 @@ impl ObservedConnection {
 
     /// Hosts that saw it, by number.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = usize> + '_ {
-        self.sightings.iter().map(|seen| seen.host)
+        self.seen.iter().map(|seen| seen.host as usize)
     }
 
     /// Bits by which the windows of the client and of the server are shifted, as far as their handshake tells.
@@ -295,13 +305,13 @@ impl ObservedConnection {
         let (source, destination) = if from_client { (self.client, self.server) } else { (self.server, self.client) };
         let view_of = |address: SocketAddr| {
             let wanted = book.host_of(address.ip(), self.host)?;
-            self.sightings.iter().find(|seen| seen.host == wanted)?.view(views)
+            self.seen.iter().find(|seen| seen.host as usize == wanted)?.view(views)
         };
         let (mut sender, mut receiver) = (view_of(source), view_of(destination));
         let is_sender_captured = sender.is_some();
         if sender.is_none() && receiver.is_none() {
             // Somebody between the two watched.
-            let between = self.sightings.first().and_then(|seen| seen.view(views));
+            let between = self.seen.first().and_then(|seen| seen.view(views));
             (sender, receiver) = (between, between);
         }
         let shifts = self.window_shifts();
@@ -331,10 +341,17 @@ impl ObservedConnection {
     }
 }
 
-impl Sighting {
+impl Seen {
+    fn of(sighting: &Sighting) -> Self {
+        let in_32_bits = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let Range { start, end } = sighting.packets;
+        Self { host: in_32_bits(sighting.host), packets: (in_32_bits(start), in_32_bits(end)), data: sighting.data }
+    }
+
     fn view<'a>(&self, views: &'a [(usize, FlowPackets)]) -> Option<View<'a>> {
-        let (_, flow) = views.iter().find(|(host, _)| *host == self.host)?;
-        Some(View { packets: flow.packets.get(self.packets.clone())?, flow, data: self.data })
+        let (_, flow) = views.iter().find(|(host, _)| *host == self.host as usize)?;
+        let (first, behind) = self.packets;
+        Some(View { packets: flow.packets.get(first as usize..behind as usize)?, flow, data: self.data })
     }
 
     fn packets_of<'a>(&self, views: &'a [(usize, FlowPackets)]) -> &'a [Observed] {

@@ -9,8 +9,10 @@ use crate::temporary::TemporaryFile;
 
 /// Records in memory, bytes at most.
 const MAX_BYTES: usize = 4 << 20;
-/// Records that are read at once.
-const READ_AT_ONCE: usize = 1 << 10;
+/// Records for which room is made at first.
+const MIN_GROWTH: usize = 4;
+/// Bytes that are read or written at once.
+const AT_ONCE_BYTES: usize = 32 << 10;
 
 /// Records in their order. What is read ends where the file cannot be read, which [`RecordLog::check`] tells.
 #[derive(Clone, Debug)]
@@ -31,7 +33,19 @@ impl<T: Record> Default for RecordLog<T> {
     }
 }
 
+/// Makes room for one more, and never for more than `most`.
+#[inline]
+pub(super) fn grow<T>(records: &mut Vec<T>, most: usize) {
+    let length = records.len();
+    if length == records.capacity() {
+        records.reserve_exact(length.max(MIN_GROWTH).min(most.saturating_sub(length)).max(1));
+    }
+}
+
 impl<T: Record> RecordLog<T> {
+    /// Records that are read or written at once.
+    const AT_ONCE: usize = if T::BYTES > AT_ONCE_BYTES { 1 } else { AT_ONCE_BYTES / T::BYTES };
+
     /// An empty one that takes about so many bytes of memory at most.
     pub fn within(bytes: usize) -> Self {
         let max_tail = (bytes / size_of::<T>()).max(1);
@@ -49,6 +63,7 @@ impl<T: Record> RecordLog<T> {
     /// If the file cannot be made or written.
     #[inline]
     pub fn push(&mut self, record: T) -> io::Result<()> {
+        grow(&mut self.tail, self.max_tail);
         self.tail.push(record);
         if self.tail.len() < self.max_tail { Ok(()) } else { self.spill() }
     }
@@ -58,8 +73,9 @@ impl<T: Record> RecordLog<T> {
             Some(file) => file,
             None => self.file.insert(Arc::new(TemporaryFile::new()?)),
         };
-        let mut bytes = Vec::with_capacity(READ_AT_ONCE * T::BYTES);
-        for records in self.tail.chunks(READ_AT_ONCE) {
+        let at_once = Self::AT_ONCE.min(self.tail.len());
+        let mut bytes = Vec::with_capacity(at_once * T::BYTES);
+        for records in self.tail.chunks(at_once.max(1)) {
             bytes.clear();
             records.iter().for_each(|record| record.write(&mut Writer::new(&mut bytes)));
             file.write_all_at(&bytes, (self.written * T::BYTES) as u64)?;
@@ -119,7 +135,7 @@ impl<T: Record> Iterator for Records<'_, T> {
             self.next += 1;
             return self.log.tail.get(place).copied();
         }
-        let to = self.end.min(self.log.written).min(self.next + READ_AT_ONCE);
+        let to = self.end.min(self.log.written).min(self.next + RecordLog::<T>::AT_ONCE);
         match self.log.read(self.next, to) {
             Ok(records) => (self.next, self.read) = (to, records.into_iter()),
             Err(error) => {

@@ -6,18 +6,21 @@ use std::collections::binary_heap::PeekMut;
 use std::io;
 use std::ops::Range;
 
-use super::log::RecordLog;
+use super::log::{RecordLog, grow};
 use super::record::Record;
 
 /// Records that are sorted at once, bytes of memory.
 const RUN_BYTES: usize = 4 << 20;
+/// Records on their way to the file, bytes of memory.
+const TAIL_BYTES: usize = 32 << 10;
 
 /// Takes records in, and sorts as many at a time as may lie in memory.
 #[derive(Debug)]
 pub(crate) struct Sorter<T> {
     run: Vec<T>,
     max_run: usize,
-    sorted: Sorted<T>,
+    log: RecordLog<T>,
+    runs: Vec<Range<usize>>,
 }
 
 /// Records in their order.
@@ -26,6 +29,8 @@ pub(crate) struct Sorted<T> {
     /// Sorted runs, one behind the other.
     log: RecordLog<T>,
     runs: Vec<Range<usize>>,
+    /// The last one.
+    held: Vec<T>,
 }
 
 impl<T: Record + Ord + Send> Default for Sorter<T> {
@@ -36,9 +41,9 @@ impl<T: Record + Ord + Send> Default for Sorter<T> {
 
 impl<T: Record + Ord + Send> Sorter<T> {
     /// Without records; about so many bytes are sorted at once.
-    fn within(bytes: usize) -> Self {
+    pub fn within(bytes: usize) -> Self {
         let max_run = (bytes / size_of::<T>()).max(1);
-        Self { run: Vec::new(), max_run, sorted: Sorted { log: RecordLog::default(), runs: Vec::new() } }
+        Self { run: Vec::new(), max_run, log: RecordLog::within(TAIL_BYTES), runs: Vec::new() }
     }
 
     /// Takes a record in.
@@ -47,27 +52,31 @@ impl<T: Record + Ord + Send> Sorter<T> {
     /// If a temporary file cannot be written.
     #[inline]
     pub fn push(&mut self, record: T) -> io::Result<()> {
+        if self.run.len() == self.max_run {
+            self.end_run()?;
+        }
+        grow(&mut self.run, self.max_run);
         self.run.push(record);
-        if self.run.len() < self.max_run { Ok(()) } else { self.end_run() }
+        Ok(())
     }
 
     /// All that were taken in.
     ///
     /// # Errors
     /// As [`Sorter::push`].
-    pub fn sorted(mut self) -> io::Result<Sorted<T>> {
-        self.end_run()?;
-        Ok(self.sorted)
+    pub fn sorted(self) -> io::Result<Sorted<T>> {
+        let Self { run: mut held, log, runs, .. } = self;
+        held.sort_unstable();
+        Ok(Sorted { log, runs, held })
     }
 
     fn end_run(&mut self) -> io::Result<()> {
         // By this thread alone: one that waits for others to sort does their work meanwhile, and may come here again, where whoever
         // holds this is waited for.
         self.run.sort_unstable();
-        let Sorted { log, runs } = &mut self.sorted;
-        let begin = log.len();
-        self.run.drain(..).try_for_each(|record| log.push(record))?;
-        runs.push(begin..log.len());
+        let begin = self.log.len();
+        self.run.drain(..).try_for_each(|record| self.log.push(record))?;
+        self.runs.push(begin..self.log.len());
         Ok(())
     }
 }
@@ -75,13 +84,19 @@ impl<T: Record + Ord + Send> Sorter<T> {
 impl<T: Record + Ord> Sorted<T> {
     /// All of them, in their order.
     pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
-        let mut runs: Vec<_> = self.runs.iter().map(|run| self.log.part(run.clone())).collect();
-        let first = runs.iter_mut().enumerate().filter_map(|(number, run)| Some(Reverse((run.next()?, number))));
+        let (mut runs, mut held): (Vec<_>, _) =
+            (self.runs.iter().map(|run| self.log.part(run.clone())).collect(), self.held.iter().copied());
+        // The last run has the last number.
+        let mut next_of = move |number: usize| match runs.get_mut(number) {
+            Some(run) => run.next(),
+            None => held.next(),
+        };
+        let first = (0..=self.runs.len()).filter_map(|number| Some(Reverse((next_of(number)?, number))));
         let mut next: BinaryHeap<Reverse<(T, usize)>> = first.collect();
         std::iter::from_fn(move || {
             let mut least = next.peek_mut()?;
             let Reverse((record, number)) = *least;
-            match runs[number].next() {
+            match next_of(number) {
                 Some(behind) => *least = Reverse((behind, number)),
                 None => _ = PeekMut::pop(least),
             }
