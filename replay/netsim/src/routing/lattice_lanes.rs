@@ -77,6 +77,11 @@ impl LatticeHops {
         }
     }
 
+    /// Whether bubbles are looked at where packets stand, in place of the next router.
+    pub(super) const fn looks_at_room_behind(&self) -> bool {
+        matches!(self.lanes, Lanes::BubbleVls(BubbleConfig { bubble_at: BubbleAt::Here, .. }))
+    }
+
     /// Whether packets have several lanes to choose from, or commit themselves to room.
     pub(super) const fn ranked(&self) -> bool {
         match self.lanes {

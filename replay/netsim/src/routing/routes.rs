@@ -289,6 +289,12 @@ impl Routes {
         }
     }
 
+    /// Whether packets look at the room of lanes that end where they stand.
+    #[must_use]
+    pub(crate) fn looks_at_room_behind(&self) -> bool {
+        matches!(&self.next_hops, NextHops::Lattice(lattice) if lattice.looks_at_room_behind())
+    }
+
     /// Whether packets compare lanes by the flits that have come and not gone.
     #[must_use]
     pub fn compares_flits(&self) -> bool {

@@ -256,7 +256,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     }
 
     /// Credits that a packet that came by `input_link` leaves free in the lanes of `rank`.
-    fn reserve(&self, rank: &Rank, input_link: LinkId) -> u32 {
+    pub(super) fn reserve(&self, rank: &Rank, input_link: LinkId) -> u32 {
         if self.injection_reserve == 0 || !self.links[input_link].from_host {
             return 0;
         }

@@ -254,6 +254,33 @@ pub fn clocked_networks() -> impl Strategy<Value = (Case<CreditConfig>, u64)> {
     })
 }
 
+/// The same whose packets commit themselves to lanes with room alone; its hosts may take all at once.
+pub fn seeking_networks() -> impl Strategy<Value = (Case<CreditConfig>, u64)> {
+    let routing = (lattice_routing(), 0..4u32, 1..5u8, 1..3u8);
+    (clocked_networks(), routing, any::<bool>()).prop_map(|((mut case, cycle_ps), routing, multiple)| {
+        let (of_lattice, kind, vcs, groups) = routing;
+        let is_lattice = matches!(case.config.topology, TopologyConfig::Torus(_) | TopologyConfig::Mesh(_));
+        let routing = match of_lattice {
+            _ if kind == 0 => RoutingConfig::MinimalAdaptive,
+            _ if !is_lattice => RoutingConfig::AdaptiveVls(Some(vcs)),
+            RoutingConfig::Dally(dally) => {
+                let mode = if dally.mode == Dally::Adaptive { Dally::Adaptive } else { Dally::Improved };
+                RoutingConfig::Dally(DallyConfig { mode, ..dally })
+            }
+            RoutingConfig::BubbleVls(bubble) => {
+                let mode = if bubble.mode == BubbleMode::Oblivious { BubbleMode::Smart } else { bubble.mode };
+                RoutingConfig::BubbleVls(BubbleConfig { mode, bubble_at: BubbleAt::Next, ..bubble })
+            }
+            _ => RoutingConfig::MinimalAdaptive,
+        };
+        with_classes(&mut case.config, &case.hosts, routing, groups);
+        if multiple {
+            case.config.consumption = Consumption::Multiple;
+        }
+        (case, cycle_ps)
+    })
+}
+
 /// A network whose packets commit themselves to lanes with room only, and what is sent on it.
 pub fn minimal_networks() -> impl Strategy<Value = Case<CreditConfig>> {
     credit_networks().prop_map(|mut case| {

@@ -73,7 +73,13 @@ impl Clocked {
     /// A switch's output with the bit `bit`, which is free, starts a packet in the cycle `now`: of the next VL with a head that finds its credits
     /// the next such head. Without one it waits. Returns whether it may have another one in the next cycle.
     #[inline(always)]
-    pub fn output_starts(&mut self, packets: &mut Packets, place: &Place, bit: u32, now: u64) -> bool {
+    pub fn output_starts<const MORE: bool>(
+        &mut self,
+        packets: &mut Packets,
+        place: &Place,
+        bit: u32,
+        now: u64,
+    ) -> bool {
         let (numbering, classes, flit) = (self.number, self.classes, self.flit);
         let output = &mut self.outputs[place.output(bit) as usize];
         let found = 'found: {
@@ -104,6 +110,7 @@ impl Clocked {
         let (flits, credits) = (packet.flits, packet.credits);
         let next = std::mem::replace(&mut packet.next, PacketId::NONE);
         let ended = now + u64::from(flits);
+        let is_parallel = MORE && output.is_parallel;
 
         lane.mask &= !(1 << asking);
         lane.begin = (asking.wrapping_add(1) % u64::BITS) as u8;
@@ -112,9 +119,9 @@ impl Clocked {
             output.asking &= !(1 << vl);
         }
         output.turn = next_of(vl);
-        output.free_at = ended;
+        output.free_at = if is_parallel { 0 } else { ended };
         let asks = output.asking != 0;
-        if asks && flits > 1 {
+        if asks && flits > 1 && !is_parallel {
             self.wake(place.output(bit), ended);
         }
 
@@ -128,8 +135,8 @@ impl Clocked {
         let Input { first_lane, stride, back } = self.inputs[numbering.port(number) as usize];
         let from = first_lane.wrapping_add(numbering.vl_of(number).wrapping_mul(stride.into()));
         self.ring.at(now + 1 + u64::from(back)).backs.push(Back { lane: from, flits, credits });
-        self.crosses(packets, (place.output(bit), vl, place.lane(bit, vl)), (id, flits, credits), now);
-        asks && flits == 1
+        self.crosses::<MORE>(packets, (place.output(bit), vl, place.lane(bit, vl)), (id, flits, credits), now);
+        asks && (flits == 1 || is_parallel)
     }
 
     /// A switch's output with the bit `bit` finds no credits for what asks for it, and waits for some.
@@ -147,17 +154,19 @@ impl Clocked {
 
     /// A packet starts in the cycle `now` on `vl` of `output`, which is `lane`.
     #[inline(always)]
-    pub fn crosses(
+    pub fn crosses<const MORE: bool>(
         &mut self,
         packets: &mut Packets,
         (output, vl, lane): (u32, u32, usize),
         (id, flits, credits): Passing,
         now: u64,
     ) {
-        if self.lanes[lane].start((flits, credits)) {
+        let output = &mut self.outputs[output as usize];
+        let is_parallel = MORE && output.is_parallel;
+        let taken = if is_parallel { 0 } else { credits };
+        if self.lanes[lane].start((flits, taken)) {
             self.overflows[lane] += 1;
         }
-        let output = &mut self.outputs[output as usize];
         let comes = now + u64::from(output.ahead);
         let packet = packets.get_mut(id);
         packet.first = SimTime(comes);
@@ -167,7 +176,9 @@ impl Clocked {
             // It reads it as it arrives.
             let told = comes + 1 + u64::from(output.back);
             self.ring.at(comes + u64::from(flits)).arrived.push(id);
-            self.ring.at(told).backs.push(Back { lane: lane as u32, flits, credits });
+            if !is_parallel {
+                self.ring.at(told).backs.push(Back { lane: lane as u32, flits, credits });
+            }
             return;
         }
         let queue = &mut self.queues[output.first_queue.wrapping_add(vl) as usize];
@@ -186,7 +197,7 @@ impl Clocked {
 
 /// The queue whose bit is `asking` in the masks of VL `vl` of the outputs of a switch.
 #[inline(always)]
-fn queue_of(numbering: Numbering, classes: u32, place: &Place, vl: u32, asking: u32) -> u32 {
+pub(super) fn queue_of(numbering: Numbering, classes: u32, place: &Place, vl: u32, asking: u32) -> u32 {
     if classes == 1 {
         return place.queue(numbering.at_port(asking, vl));
     }

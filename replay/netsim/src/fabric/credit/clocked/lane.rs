@@ -25,8 +25,9 @@ pub(in crate::fabric::credit) struct Lane {
     claimed: u16,
     /// The bit at which the next arbitration begins.
     pub begin: u8,
-    /// Whether its link waits for credits of which nothing is known yet.
+    /// Whether its link waits for credits of which nothing is known yet, and whether heads do that seek room.
     pub is_awaited: bool,
+    pub is_sought: bool,
 }
 
 impl Lane {
@@ -42,6 +43,7 @@ impl Lane {
             claimed: 0,
             begin: 0,
             is_awaited: false,
+            is_sought: false,
         }
     }
 
@@ -65,6 +67,12 @@ impl Lane {
         let missing = u64::try_from(i64::from(need) - i64::from(self.free)).ok()?;
         let flits = (missing * CREDIT).div_ceil(flit.into()).min(self.back_flits.into());
         (missing <= self.back_credits.into()).then_some(self.back_from + flits)
+    }
+
+    /// The same of credits that no head needs which has chosen it.
+    #[inline]
+    pub fn unclaimed_from(&self, need: u32, flit: u32) -> Option<u64> {
+        self.free_from(need + u32::from(self.claimed), flit)
     }
 
     /// In the cycle `now` the first flit gives its credits back of a packet with so many flits and credits; the packet before has given back

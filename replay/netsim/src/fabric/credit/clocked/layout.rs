@@ -3,7 +3,7 @@
 use super::lane::{Lane, Queue};
 use super::output::{Input, NEVER, Output};
 use super::ring::{CYCLES, Ring};
-
+use super::seekers::Seeking;
 use super::{Clocked, Place, Switch};
 use crate::count::count;
 use crate::csr::Csr;
@@ -28,14 +28,17 @@ pub(in crate::fabric::credit) struct Sizes {
     pub switch_delay: DurationPs,
     /// Queues of an input that may ask for one VL of a link.
     pub classes: u32,
+    /// Whether heads commit themselves to lanes with room alone.
+    pub seeks: bool,
 }
 
 impl Clocked {
-    /// The links of `topology`, lanes numbered by `number`; `None` where they do not take the same whole time for a flit, anything takes no
+    /// The links of `topology`, which take the times that `timing` says and several packets at a time if `is_parallel` does, lanes numbered by
+    /// `number`; `None` where they do not take the same whole time for a flit, anything takes no
     /// whole number of cycles, or too many, or a switch has more links or queues than there are bits.
     pub fn new<'a>(
         (topology, routes): (&Topology, &Routes),
-        timing: impl Fn(LinkId) -> &'a LinkTiming,
+        (timing, is_parallel): (impl Fn(LinkId) -> &'a LinkTiming, impl Fn(LinkId) -> bool),
         number: Numbering,
         sizes: &Sizes,
     ) -> Option<Self> {
@@ -66,7 +69,7 @@ impl Clocked {
             let slot = here.binary_search(&id).ok()?;
             let bit = beside.binary_search(&id).ok()?;
             let has_bits = number.count(here.len()) <= HEADS && here.len() * sizes.classes as usize <= BITS;
-            if !(to_host || has_bits) || bit >= BITS {
+            if !(to_host || has_bits) || bit >= BITS || (sizes.seeks && number.count(beside.len()) > HEADS) {
                 return None;
             }
             let stride = u8::try_from(beside.len()).ok()?;
@@ -90,11 +93,13 @@ impl Clocked {
                 back,
                 from_host,
                 to_host,
+                is_parallel: is_parallel(id),
                 ..ABSENT
             };
         }
         let switch = |node: u32| Switch {
             heads: 0,
+            undecided: 0,
             ready: 0,
             place: Place {
                 switch: node - hosts,
@@ -111,25 +116,37 @@ impl Clocked {
             let of_vls = (0..number.count(1)).map(|vl| state.first_lane as usize + vl * usize::from(state.stride));
             of_vls.for_each(|lane| owners[lane] = output);
         }
+        let mut of_lanes = vec![Lane::new(i32::try_from(sizes.credits).ok()?); lanes];
+        for (lane, owner) in of_lanes.iter_mut().zip(&owners) {
+            if outputs.get(*owner as usize).is_some_and(|output| output.is_parallel) {
+                *lane = Lane::new(UNLIMITED);
+            }
+        }
+        let has_more = sizes.seeks || outputs.iter().any(|output| output.is_parallel);
+        let begin_at = |owner: &u32| outputs.get(*owner as usize).map_or(0, |output| output.from);
+        let seeking = sizes.seeks.then(|| Seeking::new(owners.iter().map(begin_at), queues));
         Some(Self {
             cycle_ps: cycle.ps(),
             by_cycle: StrengthReducedU64::new(cycle.ps()),
             flit: u32::try_from(sizes.flit).ok().filter(|flit| *flit <= LARGEST_FLIT)?,
             number,
             classes: sizes.classes,
-            ways: Ways::new(routes, topology),
+            ways: if sizes.seeks { Ways::default() } else { Ways::new(routes, topology) },
             ring: Ring::new(),
-            lanes: vec![Lane::new(i32::try_from(sizes.credits).ok()?); lanes],
+            lanes: of_lanes,
             overflows: vec![0; lanes],
             owners,
             interval_end: SimTime::ZERO,
             queues: vec![Queue::EMPTY; queues],
             outputs,
             inputs,
+            seeking,
             output_of,
             switches: (hosts..topology.nodes()).map(switch).collect(),
             working: Vec::new(),
             sending: Vec::new(),
+            spare: Vec::new(),
+            has_more,
             events: 0,
         })
     }
@@ -143,6 +160,9 @@ const HEADS: usize = 128;
 
 /// So many bytes times [`CYCLES`] can be counted.
 const LARGEST_FLIT: u32 = 1 << 24;
+
+/// Credits of a lane that needs none: nothing is ever taken of them.
+const UNLIMITED: i32 = 1 << 30;
 
 /// A link that is not there.
 const ABSENT: Output = Output {
@@ -164,5 +184,6 @@ const ABSENT: Output = Output {
     back: 0,
     from_host: false,
     to_host: false,
+    is_parallel: false,
     is_listed: false,
 };

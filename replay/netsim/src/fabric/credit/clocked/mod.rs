@@ -13,7 +13,10 @@ mod deciding;
 mod lane;
 mod layout;
 mod output;
+mod read_ahead;
 mod ring;
+mod seekers;
+mod seeking;
 
 use super::lanes::Numbering;
 use super::traffic::Traffic;
@@ -26,14 +29,19 @@ pub(super) use layout::Sizes;
 pub(super) use output::Output;
 use output::{Input, NEVER};
 use ring::{Back, Due, Head, Ring};
+use seekers::Seeking;
+pub(super) use seekers::{Need, Offer};
 use strength_reduce::StrengthReducedU64;
 use typed_index_collections::TiVec;
 
-/// A switch.
+/// A switch. It fits into one line of a cache.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 struct Switch {
     /// Queues whose heads choose in this cycle, a bit each.
     heads: u128,
+    /// Queues whose heads have found no lane with room, a bit each.
+    undecided: u128,
     /// Outputs that are free and may have a packet to start, a bit each.
     ready: u64,
     place: Place,
@@ -65,12 +73,18 @@ pub(super) struct Clocked {
     queues: Vec<Queue>,
     pub outputs: Vec<Output>,
     inputs: Vec<Input>,
+    /// Of heads that commit themselves to room alone.
+    pub seeking: Option<Seeking>,
     output_of: TiVec<LinkId, u32>,
     switches: Vec<Switch>,
     /// Switches at which something is to be decided.
     pub working: Vec<u32>,
     /// Outputs of hosts that may have a packet to start.
     pub sending: Vec<u32>,
+    /// A list without anything in it, to be used again.
+    pub spare: Vec<u32>,
+    /// Whether heads seek room, or hosts take all at once.
+    pub has_more: bool,
     /// Heads and arrivals so far.
     pub events: u64,
 }
@@ -91,6 +105,12 @@ impl Place {
     #[inline(always)]
     const fn output(&self, bit: u32) -> u32 {
         self.first_output.wrapping_add(bit)
+    }
+
+    /// The bit of the output with a number.
+    #[inline(always)]
+    pub const fn bit_of(&self, output: u32) -> u32 {
+        output.wrapping_sub(self.first_output)
     }
 
     /// The queue whose bit is `bit`.
@@ -127,7 +147,7 @@ impl Clocked {
     }
 
     /// The cycle that begins at `at` begins: sees credits, heads and outputs that come, and returns what else does.
-    pub fn begin(&mut self, at: SimTime) -> Due {
+    pub fn begin<const MORE: bool>(&mut self, at: SimTime) -> Due {
         let now = self.cycle(at);
         let due = self.ring.take(now);
         for Back { lane, flits, credits } in &due.backs {
@@ -137,6 +157,13 @@ impl Clocked {
                 state.is_awaited = false;
                 self.look(self.owners[*lane as usize], now);
             }
+            if MORE && self.lanes[*lane as usize].is_sought {
+                self.lanes[*lane as usize].is_sought = false;
+                self.look_for_seekers(*lane, now);
+            }
+        }
+        if MORE {
+            due.seeks.iter().for_each(|lane| self.seekers_wake(*lane, now));
         }
         for Head { switch, bit } in &due.heads {
             let state = &mut self.switches[*switch as usize];
@@ -257,6 +284,12 @@ impl Clocked {
         state.ready = ready;
         state.is_listed = ready != 0;
         state.is_listed
+    }
+
+    /// Whether a switch's output with the bit `bit` takes several packets at a time.
+    #[inline]
+    pub fn is_parallel(&self, place: &Place, bit: u32) -> bool {
+        self.outputs[place.output(bit) as usize].is_parallel
     }
 
     /// The link at whose end `queue` is.

@@ -40,6 +40,8 @@ pub(in crate::fabric::credit) struct Output {
     pub back: u8,
     pub from_host: bool,
     pub to_host: bool,
+    /// Whether it takes a packet of each queue at a time, without credits: to a host that takes all at once.
+    pub is_parallel: bool,
     /// Of a host's link: whether it is in the list of those that may send.
     pub is_listed: bool,
 }

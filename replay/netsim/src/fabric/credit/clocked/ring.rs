@@ -31,6 +31,8 @@ pub(in crate::fabric::credit) struct Due {
     pub arrived: Vec<PacketId>,
     /// Outputs that are free again, or may find their credits.
     pub looks: Vec<u32>,
+    /// Lanes that may have room for heads that seek it.
+    pub seeks: Vec<u32>,
 }
 
 /// What comes in the next [`CYCLES`] cycles.
@@ -84,6 +86,7 @@ impl Ring {
         due.heads.clear();
         due.arrived.clear();
         due.looks.clear();
+        due.seeks.clear();
         self.spare = due;
     }
 }
