@@ -21,6 +21,15 @@ pub enum Amount<T> {
     Times(f64),
 }
 
+impl<T: fmt::Display> fmt::Display for Amount<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Of(amount) => amount.fmt(f),
+            Self::Times(times) => write!(f, "{times}x"),
+        }
+    }
+}
+
 impl<T> Default for Amount<T> {
     fn default() -> Self {
         Self::Times(1.0)
@@ -169,14 +178,6 @@ fn grown(number: u32, by: Amount<u32>, key: &str) -> Result<u32, JobError> {
     }
 }
 
-fn written(amount: Option<Amount<u32>>) -> String {
-    match amount {
-        Some(Amount::Of(number)) => number.to_string(),
-        Some(Amount::Times(times)) => format!("{times}x"),
-        None => String::new(),
-    }
-}
-
 fn faster(rate: Rate, times: f64) -> Rate {
     match rate.bps() {
         Some(bps) => Rate::from_bps(((bps as f64 * times).round() as u64).max(8)),
@@ -198,9 +199,10 @@ impl JobFile {
         let mut file = self.clone();
         let nodes = grown(file.cluster.nodes, growth.nodes, "--nodes")?;
         let more_nodes = Amount::Times(f64::from(nodes) / f64::from(file.cluster.nodes));
-        if growth.reduces.is_some() && file.jobs.iter().all(|job| job.reduces == 0) {
+        let without_reduces = file.jobs.iter().all(|job| job.reduces == 0);
+        if let Some(reduces) = growth.reduces.filter(|_| without_reduces) {
             let reason = "the job has no reduces, and nothing tells what they would do; leave it out";
-            return Err(JobError::value("--reduces", written(growth.reduces), reason));
+            return Err(JobError::value("--reduces", reduces, reason));
         }
         for job in &mut file.jobs {
             job.recorded_nodes.get_or_insert(file.cluster.nodes);
