@@ -27,7 +27,7 @@ impl KnownWays {
     /// Those of a lattice of so many routers and axes, at most 16, of which `way` reckons one.
     pub fn new(routers: u32, axes: usize, way: impl Fn(u32, u32, u32) -> Option<Way>) -> Self {
         let patterns = 1u32 << axes;
-        let entries = u64::from(routers) * u64::from(routers) * u64::from(patterns);
+        let entries = (u64::from(routers) * u64::from(routers)).saturating_mul(u64::from(patterns));
         if entries > MAX_KNOWN as u64 {
             return Self::default();
         }
