@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use trace::files;
 use trace::truth::Truth;
 
+use crate::interruption::Interruption;
 use crate::{copy_without_jvms, program, run};
 
 /// A busy machine makes jobs slow; its runs are recorded and said to be so. Processors that are busy.
@@ -143,8 +144,14 @@ pub fn is_whole(folder: &Path) -> bool {
 /// Runs jobs on a cluster of its own, `arguments` being those of `lab run`, and keeps the traces.
 ///
 /// # Errors
-/// If the lab or the merger cannot do it.
-pub fn record(arguments: &[String], jobs: &[Job], traces: Traces, folder: &Path) -> Result<()> {
+/// If the lab or the merger cannot do it, or is interrupted.
+pub fn record(
+    arguments: &[String],
+    jobs: &[Job],
+    traces: Traces,
+    folder: &Path,
+    interruption: &Interruption,
+) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
     }
@@ -156,14 +163,9 @@ pub fn record(arguments: &[String], jobs: &[Job], traces: Traces, folder: &Path)
     for job in jobs {
         lab.args(["--job", job.name()]);
     }
-    let done = lab.output().context("starting lab")?;
+    let (status, told) = interruption.run(&mut lab).context("lab run")?;
     // 1: the jobs ran, and something is not as it should be; the truth says what.
-    ensure!(
-        matches!(done.status.code(), Some(0 | 1)),
-        "lab run ended with {}: {}",
-        done.status,
-        String::from_utf8_lossy(&done.stderr)
-    );
+    ensure!(matches!(status.code(), Some(0 | 1)), "lab run ended with {status}: {told}");
     let truth: Truth = read_json(&capture.join("truth.json"))?;
     match traces {
         Traces::WithAndWithoutAgent => {

@@ -1,6 +1,7 @@
 //! What the tests across parts share: where the golden captures and the programs are, and how to make captures worse.
 
 pub mod digests;
+pub mod interruption;
 pub mod job_matrix;
 pub mod lab_network;
 pub mod lab_runs;

@@ -73,7 +73,7 @@ pub struct History {
     pub counters: BTreeMap<String, u64>,
     /// Attempts, in order of their ids.
     pub attempts: Vec<Attempt>,
-    /// Of each map whose split names hosts that are near to its data: how many.
+    /// Of each map: how many hosts its split names as near to its data.
     pub split_hosts: BTreeMap<String, u32>,
     /// All hosts that splits name.
     pub input_hosts: BTreeSet<String>,
@@ -91,10 +91,10 @@ impl History {
         }
     }
 
-    /// The split of a map names hosts.
+    /// The split of a map names hosts, or none.
     pub(super) fn split<'a>(&mut self, map: &str, hosts: impl Iterator<Item = &'a str>) {
         let hosts: BTreeSet<&str> = hosts.filter(|host| !host.is_empty()).collect();
-        if let (false, Ok(count)) = (hosts.is_empty(), u32::try_from(hosts.len())) {
+        if let Ok(count) = u32::try_from(hosts.len()) {
             self.split_hosts.insert(map.to_owned(), count);
             self.input_hosts.extend(hosts.into_iter().map(str::to_owned));
         }
@@ -194,7 +194,9 @@ fn take(jobs: &mut Vec<History>, line: &Value) {
             job.maps = small(either(event, "finishedMaps", "succeededMaps"));
             job.reduces = small(either(event, "finishedReduces", "succeededReduces"));
         }
-        "TASK_STARTED" => job.split(&text(event, "taskid"), text(event, "splitLocations").split(',')),
+        "TASK_STARTED" if text(event, "taskType") == "MAP" => {
+            job.split(&text(event, "taskid"), text(event, "splitLocations").split(','));
+        }
         "MAP_ATTEMPT_STARTED" => started(job, event, TaskKind::Map),
         "REDUCE_ATTEMPT_STARTED" => started(job, event, TaskKind::Reduce),
         "SETUP_ATTEMPT_STARTED" | "CLEANUP_ATTEMPT_STARTED" => started(job, event, TaskKind::Other),

@@ -42,7 +42,7 @@ pub(super) fn read(name: &str, input: File) -> io::Result<(Vec<History>, Vec<Los
 fn take(history: &mut History, record: &Record) {
     match record.kind.as_str() {
         "Job" => job(history, record),
-        "Task" => split(history, record),
+        "Task" => task(history, record),
         "MapAttempt" | "ReduceAttempt" => attempt(history, record),
         _ => return,
     }
@@ -69,10 +69,12 @@ fn job(history: &mut History, record: &Record) {
     }
 }
 
-/// The hosts of a map's split, with their racks: "/rack-a/w1,/rack-b/w3".
-fn split(history: &mut History, record: &Record) {
-    let hosts = record.text("SPLITS").split(',').map(|place| place.rsplit('/').next().unwrap_or(place));
-    history.split(record.text("TASKID"), hosts);
+/// As a map starts, the hosts of its split with their racks: "/rack-a/w1,/rack-b/w3".
+fn task(history: &mut History, record: &Record) {
+    if record.text("TASK_TYPE") == "MAP" && record.number("START_TIME") > 0 {
+        let hosts = record.text("SPLITS").split(',').map(|place| place.rsplit('/').next().unwrap_or(place));
+        history.split(record.text("TASKID"), hosts);
+    }
 }
 
 fn attempt(history: &mut History, record: &Record) {

@@ -45,6 +45,14 @@ fn a_whole_history_tells_what_the_later_ones_tell() {
 }
 
 #[test]
+fn splits_that_name_no_host_count_none_and_ends_of_tasks_take_nothing_back() {
+    let split_hosts = |text: &str| history_of(text).jobs[0].split_hosts.values().copied().collect::<Vec<u32>>();
+    assert_eq!(split_hosts(&HISTORY.replace("/r1/w1,/r2/w3", "")), [0]);
+    let end = "Task TASKID=\"task_2026_0002_m_000000\" TASK_TYPE=\"MAP\" TASK_STATUS=\"SUCCESS\" FINISH_TIME=\"5100\" COUNTERS=\"\" .\n";
+    assert_eq!(split_hosts(&format!("{HISTORY}{end}")), [2]);
+}
+
+#[test]
 fn a_history_cut_at_any_byte_is_read_as_far_as_it_goes() {
     for end in (0..HISTORY.len()).step_by(7).chain(HISTORY.len() - 3..HISTORY.len()) {
         let histories = history_of(&HISTORY[..end]);

@@ -55,6 +55,17 @@ fn a_whole_history_tells_all() {
 }
 
 #[test]
+fn splits_that_name_no_host_are_told_from_splits_that_are_not_told_of() {
+    let of_none = HISTORY.replace("w1,w3", "");
+    let job = &history_of(of_none.as_bytes()).jobs[0];
+    assert_eq!(job.split_hosts.iter().collect::<Vec<_>>(), [(&"task_17_0002_m_000000".to_owned(), &0)]);
+    assert!(job.input_hosts.is_empty());
+    let untold: String =
+        HISTORY.lines().filter(|line| !line.contains("TASK_STARTED")).map(|line| format!("{line}\n")).collect();
+    assert!(history_of(untold.as_bytes()).jobs[0].split_hosts.is_empty());
+}
+
+#[test]
 fn a_history_cut_at_any_byte_is_read_as_far_as_it_goes() {
     for end in (0..HISTORY.len()).step_by(5).chain(HISTORY.len() - 3..HISTORY.len()) {
         let histories = history_of(&HISTORY.as_bytes()[..end]);

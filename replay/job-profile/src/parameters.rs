@@ -55,6 +55,8 @@ pub struct JobParameters {
     pub replication: u32,
     /// Hosts that a split of its input names; `None` = the history does not tell.
     pub input_replication: Option<u32>,
+    /// Whether splits name hosts, so that maps ask for nodes that have their data.
+    pub locality: bool,
     /// Share of the nodes on which that input lies, where it has one copy.
     pub input_share_of_nodes: Option<f64>,
     /// Share of the maps that were done when reduces were asked for.
@@ -134,7 +136,8 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, learn: Learn<'_>) 
         buffer_full_bytes: of.consumption.buffer_full,
         reduce_output: if fetched > 0 { written as f64 / fetched as f64 } else { 0.0 },
         replication: of.replication(),
-        input_replication: job.split_hosts,
+        input_replication: job.split_hosts.filter(|hosts| *hosts > 0),
+        locality: job.split_hosts != Some(0),
         input_share_of_nodes: input_share_of_nodes(job, of.nodes().len()),
         slow_start: of.slow_start(job),
         skew: of.skew(),
@@ -287,6 +290,9 @@ impl JobParameters {
                 text,
                 "# The hosts that a split of the input names, and the share of the nodes that has it.\ninput_replication = {copies}"
             );
+        }
+        if !self.locality {
+            let _ = writeln!(text, "# Splits of the input name no host: maps ask for any node.\nlocality = false");
         }
         if let Some(full) = self.buffer_full_bytes.filter(|full| *full > 0 && self.has_reduces()) {
             let taken = share(SORT_BUFFER as f64 / full as f64);

@@ -55,6 +55,8 @@ pub struct Job {
     /// Copies of its input that its splits name (TeraSort names one of several). Default: `dfs.replication`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_replication: Option<u32>,
+    /// Whether its maps ask for nodes that have their data; where splits name no host (`DistCp`), they ask for any. Default: true.
+    pub locality: bool,
     /// Share of the nodes on which its input was written. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_share_of_nodes: Option<f64>,
@@ -132,6 +134,7 @@ impl Default for Job {
             compressed: 0.5,
             output_replication: None,
             input_replication: None,
+            locality: true,
             input_share_of_nodes: None,
             recorded_nodes: None,
             fetch_samples: Vec::new(),

@@ -396,7 +396,7 @@ impl Writing {
             shuffle_bytes: Some(self.volumes[number].shuffled),
             hdfs_bytes_read: Some(self.volumes[number].read),
             hdfs_bytes_written: Some(self.volumes[number].written),
-            split_hosts: None,
+            split_hosts: app.split_hosts(self.model.file.jobs[number].locality),
             input_hosts: None,
             succeeded: self.happened(app.finish).is_some(),
         });

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::fabric::FabricConfig;
 use crate::fabric::credit::CreditConfig;
+use crate::fabric::ethernet::EthernetConfig;
 use crate::fabric::input_output_queued::InputOutputQueuedConfig;
 use crate::fabric::input_queued::InputQueuedConfig;
 use crate::fabric::omni_path::OmniPathConfig;
@@ -34,6 +35,7 @@ macro_rules! toml_text {
 
 toml_text!(
     CreditConfig,
+    EthernetConfig,
     FabricConfig,
     InputOutputQueuedConfig,
     InputQueuedConfig,

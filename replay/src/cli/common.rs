@@ -201,7 +201,8 @@ pub(super) enum Engine {
     Auto,
     /// One event after the other.
     Events,
-    /// In windows of time, on several threads where that is wanted: fabrics of the kinds store-and-forward and credit.
+    /// In windows of time, on several threads where that is wanted: fabrics of the kinds store-and-forward, credit
+    /// and ethernet.
     Windows,
     /// By Time Warp, on several threads where that is wanted: parts run ahead and take back what came too early. Fabrics of the kind
     /// store-and-forward.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
+use hadoptic_tests::interruption::Interruption;
 use hadoptic_tests::job_matrix::cells::predict_all;
 use hadoptic_tests::job_matrix::plan::Plan;
 use hadoptic_tests::job_matrix::record::record;
@@ -32,9 +33,9 @@ struct Args {
 fn main() -> Result<()> {
     let args = Args::parse();
     let plan = Plan::read(&args.plan)?;
-    let tell = |text: &str| trace::stderr::print(format!("{text}\n"));
+    let tell = |text: &str| trace::stderr::print(text);
     if !args.no_runs {
-        record(&plan, &args.out, &tell)?;
+        record(&plan, &args.out, &Interruption::on_signals()?, &tell)?;
     }
     let scratch = tempfile::tempdir()?;
     let rows = predict_all(&plan, &args.out, scratch.path(), &tell)?;

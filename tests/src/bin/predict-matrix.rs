@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
+use hadoptic_tests::interruption::Interruption;
 use hadoptic_tests::prediction::cells::predict_all;
 use hadoptic_tests::prediction::plan::Plan;
 use hadoptic_tests::prediction::record::record;
@@ -30,9 +31,9 @@ struct Args {
 fn main() -> Result<()> {
     let args = Args::parse();
     let plan = Plan::read(&args.plan)?;
-    let tell = |text: &str| trace::stderr::print(format!("{text}\n"));
+    let tell = |text: &str| trace::stderr::print(text);
     if !args.no_runs {
-        record(&plan, &args.out, &tell)?;
+        record(&plan, &args.out, &Interruption::on_signals()?, &tell)?;
     }
     let matrix = predict_all(&plan, &args.out, &tell)?;
     ensure!(!matrix.rows.is_empty(), "{}: no runs on two networks of the plan", args.out.display());

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result, ensure};
+use rayon::prelude::*;
 use serde_json::Value;
 use trace::truth::Truth;
 
 use super::learn::{Target, job_file, with_seed};
-use super::plan::{By, Plan, Planned, Setting};
+use super::plan::{By, Plan, Setting};
 use super::record::runs_of;
 use super::table::{QUANTITIES, Row};
 use crate::lab_runs::{Job, Run, text};
@@ -23,63 +25,104 @@ pub type Times = BTreeMap<&'static str, f64>;
 struct Side<'p> {
     setting: &'p Setting,
     runs: Vec<Run>,
+    /// What each run took, by the job's name.
+    measured: BTreeMap<&'static str, Vec<Times>>,
 }
 
-/// Predicts all cells of which there are runs. `scratch` is an empty folder.
+/// One job of one recorded run, said of another setting.
+struct Cell<'s> {
+    by: By,
+    from: &'s Side<'s>,
+    to: &'s Side<'s>,
+    job: Job,
+    /// Index of the recorded run.
+    capture: usize,
+}
+
+/// Predicts all cells of which there are runs, as many at a time as there are processors; rows are in the order of the plan.
+/// `scratch` is an empty folder.
 ///
 /// # Errors
 /// If a prediction fails.
-pub fn predict_all(plan: &Plan, out: &Path, scratch: &Path, tell: &dyn Fn(&str)) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
+pub fn predict_all(plan: &Plan, out: &Path, scratch: &Path, tell: &(dyn Fn(&str) + Sync)) -> Result<Vec<Row>> {
+    let sides: Vec<Side> =
+        plan.settings.par_iter().map(|setting| side(plan, setting, out, scratch)).collect::<Result<_>>()?;
+    let cells = cells(plan, &sides, tell)?;
+    let done = AtomicUsize::new(0);
+    let rows = cells.par_iter().map(|cell| {
+        let rows = rows_of(plan, cell, scratch)?;
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        let (from, to) = (&cell.from.setting.name, &cell.to.setting.name);
+        tell(&format!("{done} of {}: {} of {from}, {} to {to}", cells.len(), cell.job.name(), cell.by.name()));
+        Ok(rows)
+    });
+    Ok(rows.collect::<Result<Vec<Vec<Row>>>>()?.concat())
+}
+
+/// The runs of a setting, and what they took.
+fn side<'p>(plan: &'p Plan, setting: &'p Setting, out: &Path, scratch: &Path) -> Result<Side<'p>> {
+    let runs = runs_of(out, setting, plan.runs)?;
+    let scratch = tempfile::tempdir_in(scratch)?;
+    let mut measured = BTreeMap::new();
+    for job in &plan.jobs {
+        let times = runs.iter().map(|run| recorded(&run.trace_of(*job), scratch.path()));
+        measured.insert(job.name(), times.collect::<Result<Vec<Times>>>()?);
+    }
+    Ok(Side { setting, runs, measured })
+}
+
+/// What is to be predicted, in the plan's order.
+fn cells<'s>(plan: &Plan, sides: &'s [Side<'s>], tell: &dyn Fn(&str)) -> Result<Vec<Cell<'s>>> {
+    let side = |name: &str| -> Result<&'s Side<'s>> {
+        sides.iter().find(|side| side.setting.name == name).context("the plan has no such setting")
+    };
+    let mut cells = Vec::new();
     for planned in &plan.predictions {
-        let side = |name: &str| -> Result<Side<'_>> {
-            let setting = plan.setting(name).context("the plan has no such setting")?;
-            Ok(Side { setting, runs: runs_of(out, setting, plan.runs)? })
-        };
         let from = side(&planned.from)?;
         for name in &planned.to {
             let to = side(name)?;
             if to.runs.is_empty() || from.runs.is_empty() {
                 tell(&format!("{} to {name}: not run", planned.from));
-                continue;
-            }
-            tell(&format!("{} to {name}, {}", planned.from, planned.by.name()));
-            for job in &plan.jobs {
-                rows.extend(rows_of(plan, planned, *job, (&from, &to), scratch)?);
+            } else {
+                let of_job = |job: &Job| {
+                    let job = *job;
+                    (0..from.runs.len()).map(move |capture| Cell { by: planned.by, from, to, job, capture })
+                };
+                cells.extend(plan.jobs.iter().flat_map(of_job));
             }
         }
     }
-    Ok(rows)
+    Ok(cells)
 }
 
-fn rows_of(plan: &Plan, planned: &Planned, job: Job, (from, to): (&Side, &Side), scratch: &Path) -> Result<Vec<Row>> {
-    let measured: Vec<Times> =
-        to.runs.iter().map(|run| recorded(&run.trace_of(job), scratch)).collect::<Result<_>>()?;
+fn rows_of(plan: &Plan, cell: &Cell, scratch: &Path) -> Result<Vec<Row>> {
+    let Cell { by, from, to, job, capture } = *cell;
+    let scratch = tempfile::tempdir_in(scratch)?;
+    let run = &from.runs[capture];
+    let predicted = predict(by, (run, job), (to.setting, &to.runs[0].truth), plan.seeds, scratch.path())?;
     let mut rows = Vec::new();
-    for (number, run) in (1..).zip(&from.runs) {
-        let predicted = predict(planned.by, (run, job), (to.setting, &to.runs[0].truth), plan.seeds, scratch)?;
-        for quantity in QUANTITIES {
-            let mut measured: Vec<f64> = measured.iter().filter_map(|times| times.get(quantity)).copied().collect();
-            let Some(predicted_s) = predicted.get(quantity).copied().filter(|_| !measured.is_empty()) else { continue };
-            let floor = noise_floor(&measured, 1);
-            let measured_median_s = median(&mut measured);
-            rows.push(Row {
-                job: job.name().to_owned(),
-                version: plan.hadoop.clone(),
-                by: planned.by.name().to_owned(),
-                from: from.setting.name.clone(),
-                to: to.setting.name.clone(),
-                capture: number,
-                quantity: quantity.to_owned(),
-                predicted_s,
-                measured_median_s,
-                measured_runs: measured.len(),
-                error: predicted_s / measured_median_s - 1.0,
-                noise_floor: floor.map(|floor| floor.median),
-                noise_floor_p95: floor.map(|floor| floor.p95),
-                load: run.conditions.load,
-            });
-        }
+    for quantity in QUANTITIES {
+        let mut measured: Vec<f64> =
+            to.measured[job.name()].iter().filter_map(|times| times.get(quantity)).copied().collect();
+        let Some(predicted_s) = predicted.get(quantity).copied().filter(|_| !measured.is_empty()) else { continue };
+        let floor = noise_floor(&measured, 1);
+        let measured_median_s = median(&mut measured);
+        rows.push(Row {
+            job: job.name().to_owned(),
+            version: plan.hadoop.clone(),
+            by: by.name().to_owned(),
+            from: from.setting.name.clone(),
+            to: to.setting.name.clone(),
+            capture: capture + 1,
+            quantity: quantity.to_owned(),
+            predicted_s,
+            measured_median_s,
+            measured_runs: measured.len(),
+            error: predicted_s / measured_median_s - 1.0,
+            noise_floor: floor.map(|floor| floor.median),
+            noise_floor_p95: floor.map(|floor| floor.p95),
+            load: run.conditions.load,
+        });
     }
     Ok(rows)
 }

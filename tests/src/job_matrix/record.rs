@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::plan::{Plan, Setting};
+use crate::interruption::Interruption;
 use crate::lab_runs::{self, Run, Traces};
 
 fn folder(out: &Path, setting: &Setting, number: usize) -> PathBuf {
@@ -23,14 +24,15 @@ pub fn runs_of(out: &Path, setting: &Setting, most: usize) -> Result<Vec<Run>> {
 /// changes for all alike.
 ///
 /// # Errors
-/// If the lab or the merger cannot do one; those before it are kept.
-pub fn record(plan: &Plan, out: &Path, tell: &dyn Fn(&str)) -> Result<()> {
+/// If the lab or the merger cannot do one, or is interrupted; those before it are kept.
+pub fn record(plan: &Plan, out: &Path, interruption: &Interruption, tell: &dyn Fn(&str)) -> Result<()> {
     for number in 1..=plan.runs {
         for setting in &plan.settings {
             let folder = folder(out, setting, number);
             if !lab_runs::is_whole(&folder) {
                 tell(&format!("{}, run {number} of {}", setting.name, plan.runs));
-                lab_runs::record(&setting.arguments(&plan.hadoop), &plan.jobs, Traces::OfEachJob, &folder)?;
+                let arguments = setting.arguments(&plan.hadoop);
+                lab_runs::record(&arguments, &plan.jobs, Traces::OfEachJob, &folder, interruption)?;
             }
         }
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::plan::{Cluster, Plan};
+use crate::interruption::Interruption;
 use crate::lab_network::Network;
 use crate::lab_runs::{self, Run, Traces};
 
@@ -27,8 +28,8 @@ pub fn runs_of(out: &Path, cluster: &Cluster, network: &Network, most: usize) ->
 /// changes for all networks alike.
 ///
 /// # Errors
-/// If the lab or the merger cannot do one; those before it are kept.
-pub fn record(plan: &Plan, out: &Path, tell: &dyn Fn(&str)) -> Result<()> {
+/// If the lab or the merger cannot do one, or is interrupted; those before it are kept.
+pub fn record(plan: &Plan, out: &Path, interruption: &Interruption, tell: &dyn Fn(&str)) -> Result<()> {
     for number in 1..=plan.runs {
         for cluster in &plan.clusters {
             for network in &plan.networks {
@@ -36,7 +37,8 @@ pub fn record(plan: &Plan, out: &Path, tell: &dyn Fn(&str)) -> Result<()> {
                 if !lab_runs::is_whole(&folder) {
                     tell(&format!("Hadoop {} on {}, run {number} of {}", cluster.hadoop, network.name, plan.runs));
                     let arguments = arguments(plan, cluster, network);
-                    lab_runs::record(&arguments, &cluster.jobs, Traces::WithAndWithoutAgent, &folder)?;
+                    let traces = Traces::WithAndWithoutAgent;
+                    lab_runs::record(&arguments, &cluster.jobs, traces, &folder, interruption)?;
                 }
             }
         }

@@ -68,7 +68,7 @@ row! {
         hdfs_bytes_read: Option<u64>,
         /// Counter HDFS_BYTES_WRITTEN.
         hdfs_bytes_written: Option<u64>,
-        /// Hosts that the split of a map names as near to its data, median over the maps; null = the history names none.
+        /// Hosts that the split of a map names as near to its data, median over the maps; 0 = maps ask for no host; null = the history tells of no split.
         split_hosts: Option<u32>,
         /// Different hosts that the splits name together.
         input_hosts: Option<u32>,

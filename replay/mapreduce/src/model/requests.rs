@@ -14,8 +14,8 @@ pub(super) struct Wish {
     pub(super) map: TaskId,
     /// The step by which the ResourceManager knows.
     pub(super) asked: StepId,
-    /// Where its block lies.
-    replicas: Vec<NodeId>,
+    /// Hosts that its split names.
+    hosts: Vec<NodeId>,
 }
 
 /// How many maps ask for a container at a place (`LocalityAppPlacementAllocator`); places that none asks for are left out.
@@ -26,20 +26,20 @@ struct Asks {
 }
 
 impl Asks {
-    fn add(&mut self, replicas: &[NodeId], world: &World) {
-        for node in replicas {
+    fn add(&mut self, hosts: &[NodeId], world: &World) {
+        for node in hosts {
             *self.nodes.entry(*node).or_default() += 1;
         }
-        for rack in racks(replicas, world) {
+        for rack in racks(hosts, world) {
             *self.racks.entry(rack).or_default() += 1;
         }
     }
 
-    fn take_back(&mut self, replicas: &[NodeId], world: &World) {
-        for node in replicas {
+    fn take_back(&mut self, hosts: &[NodeId], world: &World) {
+        for node in hosts {
             one_less(&mut self.nodes, *node);
         }
-        for rack in racks(replicas, world) {
+        for rack in racks(hosts, world) {
             one_less(&mut self.racks, rack);
         }
     }
@@ -50,8 +50,8 @@ impl Asks {
     }
 }
 
-fn racks(replicas: &[NodeId], world: &World) -> BTreeSet<u32> {
-    replicas.iter().map(|node| world.rack(*node)).collect()
+fn racks(hosts: &[NodeId], world: &World) -> BTreeSet<u32> {
+    hosts.iter().map(|node| world.rack(*node)).collect()
 }
 
 fn one_less<K: Ord>(counts: &mut BTreeMap<K, u32>, key: K) {
@@ -108,20 +108,20 @@ impl Pending {
         self.maps
     }
 
-    /// A map wants a container where its block lies.
-    pub(super) fn add_map(&mut self, map: TaskId, asked: StepId, replicas: &[NodeId], world: &World) {
+    /// A map wants a container, if possible on one of the hosts that its split names.
+    pub(super) fn add_map(&mut self, map: TaskId, asked: StepId, hosts: &[NodeId], world: &World) {
         let number = self.wishes.len() as u32;
         self.is_taken.push(false);
         self.maps += 1;
-        for node in replicas {
+        for node in hosts {
             self.by_node.entry(*node).or_default().push_back(number);
         }
-        for rack in racks(replicas, world) {
+        for rack in racks(hosts, world) {
             self.by_rack.entry(rack).or_default().push_back(number);
         }
         self.anywhere.push_back(number);
-        self.asks.add(replicas, world);
-        self.wishes.push(Wish { map, asked, replicas: replicas.to_vec() });
+        self.asks.add(hosts, world);
+        self.wishes.push(Wish { map, asked, hosts: hosts.to_vec() });
     }
 
     /// A task wants no further container.
@@ -180,7 +180,7 @@ impl Pending {
     fn take(&mut self, number: usize, world: &World) {
         self.is_taken[number] = true;
         self.maps -= 1;
-        self.asks.take_back(&self.wishes[number].replicas, world);
+        self.asks.take_back(&self.wishes[number].hosts, world);
     }
 }
 

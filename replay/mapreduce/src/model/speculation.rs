@@ -225,11 +225,13 @@ impl Model {
         if !self.apps[app as usize].speculation.seconds.contains_key(&task) {
             return;
         }
+        let locality = self.file.jobs[app as usize].locality;
         let state = &mut self.apps[app as usize];
         if kind == TaskKind::Reduce {
             state.pending.reduces.push_back((task, asked));
         } else {
-            state.pending.add_map(task, asked, &state.input[number as usize].replicas, &self.world);
+            let hosts = state.input[number as usize].split_hosts(locality);
+            state.pending.add_map(task, asked, hosts, &self.world);
         }
     }
 

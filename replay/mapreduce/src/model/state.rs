@@ -89,6 +89,13 @@ pub(super) struct Block {
     pub(super) replicas: Vec<NodeId>,
 }
 
+impl Block {
+    /// The hosts that the split of a map which reads it names.
+    pub(super) fn split_hosts(&self, locality: bool) -> &[NodeId] {
+        if locality { &self.replicas } else { &[] }
+    }
+}
+
 /// An attempt of a task; none fails, but of two one is killed.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
@@ -186,6 +193,11 @@ impl App {
             0 => self.completed.len() == self.maps as usize,
             reduces => self.reduces_done.len() == reduces as usize,
         }
+    }
+
+    /// Hosts that each of its splits names.
+    pub(crate) fn split_hosts(&self, locality: bool) -> Option<u32> {
+        u32::try_from(self.input.first()?.split_hosts(locality).len()).ok()
     }
 
     /// Whether it has asked for a container that it has not got.

@@ -35,10 +35,11 @@ impl Model {
 
     /// The ResourceManager knows which maps a job wants, and where their data lies.
     pub(super) fn maps_are_asked(&mut self, app: u32, asked: StepId) {
+        let locality = self.file.jobs[app as usize].locality;
         let state = &mut self.apps[app as usize];
         state.pending.asked = Some(asked);
         for (task, block) in (state.first_task..).zip(&state.input) {
-            state.pending.add_map(TaskId(task), asked, &block.replicas, &self.world);
+            state.pending.add_map(TaskId(task), asked, block.split_hosts(locality), &self.world);
         }
     }
 

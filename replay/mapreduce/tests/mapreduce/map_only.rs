@@ -1,5 +1,7 @@
 //! Jobs without reduces: maps write to HDFS what they compute, and the job ends with the last of them.
 
+use std::collections::BTreeSet;
+
 use job_profile::{Learn, parameters, profile};
 use mapreduce::{Amount, Growth, JobFile};
 use netsim::units::Bytes;
@@ -74,6 +76,25 @@ fn of_a_slow_map_the_second_attempt_counts() {
     let trace = run(&slow);
     assert!(tasks(&trace, TaskKind::Map).any(|map| !map.succeeded), "the slow one has a second attempt");
     assert_eq!(trace.jobs[0].hdfs_bytes_written, Some(32_000_000));
+}
+
+/// All blocks lie on one node, which has room for all maps; a heartbeat brings a node one map that asks for no node.
+#[test]
+fn without_locality_maps_run_on_any_node_and_read_over_the_network() {
+    let on_one =
+        COPY.replace("map_output = 0.5", "map_output = 0.5\ninput_replication = 1\ninput_share_of_nodes = 0.25");
+    let anywhere = on_one.replace("reduces = 0", "reduces = 0\nlocality = false");
+    let hosts = |trace: &Trace| tasks(trace, TaskKind::Map).filter_map(|map| map.host).collect::<BTreeSet<_>>().len();
+    let (near, far) = (run(&on_one), run(&anywhere));
+    assert_eq!((hosts(&near), near.jobs[0].split_hosts), (1, Some(1)));
+    assert_eq!((hosts(&far), far.jobs[0].split_hosts), (4, Some(0)));
+    for (trace, locality) in [(&near, true), (&far, false)] {
+        assert_eq!(parameters(trace, Learn::default()).unwrap().locality, locality);
+        let (file, _) = JobFile::of_profile(&profile(trace, Learn::default()).unwrap()).unwrap();
+        assert_eq!(file.jobs[0].locality, locality);
+    }
+    let (file, _) = JobFile::of_profile(&profile(&far, Learn::default()).unwrap()).unwrap();
+    assert_eq!(hosts(&run(&file.grow(&Growth::default()).unwrap().to_toml().unwrap())), 4);
 }
 
 #[test]

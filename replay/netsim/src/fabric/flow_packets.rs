@@ -33,13 +33,35 @@ pub trait FlowFabric: Network {
 
 /// A message under way.
 #[derive(Clone, Copy)]
-struct Sent {
-    handed_over: SimTime,
-    source: HostIndex,
-    destination: HostIndex,
-    number: u64,
-    wire_bytes: u64,
-    token: Token,
+pub(super) struct Sent {
+    pub handed_over: SimTime,
+    pub source: HostIndex,
+    pub destination: HostIndex,
+    /// Number among the messages of its source.
+    pub number: u64,
+    pub wire_bytes: u64,
+    /// Switches that it passes.
+    pub switches: u32,
+    pub token: Token,
+}
+
+impl Sent {
+    /// What an observer is told when all of it has arrived; a flit has so many bytes.
+    pub fn record(&self, arrived: SimTime, flit: u64) -> PacketRecord {
+        let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        PacketRecord {
+            handed_over: self.handed_over,
+            left: self.handed_over,
+            arrived,
+            source: self.source,
+            destination: self.destination,
+            number: self.number,
+            bytes: number(self.wire_bytes),
+            flits: number(self.wire_bytes.div_ceil(flit.max(1))),
+            switches: self.switches,
+            token: self.token,
+        }
+    }
 }
 
 /// A network of flows as one of packets.
@@ -75,20 +97,8 @@ impl<N: FlowFabric, O: Observer> FlowPackets<N, O> {
         for delivery in self.arrived.drain(..) {
             let Ok(id) = u32::try_from(delivery.token.0) else { continue };
             let sent = self.sent.remove(MessageId(id));
-            let flit = self.link.as_ref().map_or(1, |link| u64::from(link.flit.max(1)));
-            let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-            self.observer.delivered(&PacketRecord {
-                handed_over: sent.handed_over,
-                left: sent.handed_over,
-                arrived: delivery.at,
-                source: sent.source,
-                destination: sent.destination,
-                number: sent.number,
-                bytes: number(sent.wire_bytes),
-                flits: number(sent.wire_bytes.div_ceil(flit)),
-                switches: self.flows.get(&(sent.source, sent.destination)).map_or(0, |(_, switches)| *switches),
-                token: sent.token,
-            });
+            let flit = self.link.as_ref().map_or(1, |link| link.flit.into());
+            self.observer.delivered(&sent.record(delivery.at, flit));
             deliveries.push(Delivery { token: sent.token, at: delivery.at });
         }
         for (at, token) in self.network.take_lost() {
@@ -129,13 +139,13 @@ impl<N: FlowFabric, O: Observer> PacketFabric<O> for FlowPackets<N, O> {
     fn send(&mut self, now: SimTime, message: &Message) {
         let Message { source, destination, bytes, token, .. } = *message;
         let network = &mut self.network;
-        let (flow, _) = *self.flows.entry((source, destination)).or_insert_with(|| {
+        let (flow, switches) = *self.flows.entry((source, destination)).or_insert_with(|| {
             let flow = network.open_flow(source, destination);
             (flow, network.switches(flow))
         });
         let number = &mut self.numbers[source.0 as usize];
         let wire_bytes = self.link.as_ref().map_or(bytes, |link| link.message(bytes).1);
-        let sent = Sent { handed_over: now, source, destination, number: *number, wire_bytes, token };
+        let sent = Sent { handed_over: now, source, destination, number: *number, wire_bytes, switches, token };
         *number += 1;
         let id = self.sent.insert(sent);
         network.send(now, flow, bytes, Token(id.0.into()));

@@ -1,6 +1,7 @@
 //! Networks that can be run in windows of time, by kind.
 
 use super::credit::windows::Windowed as WindowedCredit;
+use super::ethernet::windows::Windowed as WindowedEthernet;
 use super::packet::{HostLinksDiffer, LinkTime};
 use super::store_and_forward::windows::Windowed as WindowedStoreAndForward;
 
@@ -10,6 +11,8 @@ pub enum Windowed {
     StoreAndForward(Box<WindowedStoreAndForward>),
     /// Of the kind `credit`.
     Credit(Box<WindowedCredit>),
+    /// Of the kind `ethernet`.
+    Ethernet(Box<WindowedEthernet>),
 }
 
 impl Windowed {
@@ -19,6 +22,7 @@ impl Windowed {
         match self {
             Self::StoreAndForward(network) => network.hosts(),
             Self::Credit(network) => network.hosts(),
+            Self::Ethernet(network) => network.hosts(),
         }
     }
 
@@ -30,6 +34,7 @@ impl Windowed {
         match self {
             Self::StoreAndForward(network) => network.link_time(),
             Self::Credit(network) => network.link_time(),
+            Self::Ethernet(network) => network.link_time(),
         }
     }
 }

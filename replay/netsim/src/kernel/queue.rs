@@ -114,6 +114,11 @@ impl<E: Copy> EventQueue<E> {
         }
     }
 
+    /// Forgets all events that are pending, but not how many were taken out.
+    pub fn forget(&mut self) {
+        *self = Self { popped: self.popped, ..Self::new(1) };
+    }
+
     /// How many events are pending.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -52,8 +52,8 @@ pub enum TrafficRunError {
     Fabric(#[from] FabricError),
     /// A fabric that only events can run.
     #[error(
-        "the engine \"windows\" runs fabrics of the kinds \"credit\" and \"store-and-forward\" only: leave the engine out, or \
-         \"events\""
+        "the engine \"windows\" runs fabrics of the kinds \"credit\", \"ethernet\" and \"store-and-forward\" only: leave the \
+         engine out, or \"events\""
     )]
     NoWindows,
     /// A network that only events can run.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::Plan;
 use super::drive::{Progress, Raw, TELL};
-use super::sources::{HostSources, Sending};
+use super::sources::{Fate, HostSources, Room, Sending, Sources};
 use super::steps::Settling;
 use crate::fabric::FabricError;
 use crate::fabric::optimistic::OptimisticOptions;
@@ -48,7 +48,21 @@ pub(super) fn drive_windows(
             }
         }
         Windowed::Credit(network) => drive(network.into_parts(meter, messages)?, plan, stop, progress),
+        Windowed::Ethernet(network) => {
+            drive(network.into_parts(meter, messages, ends_in_order(sending, plan.hosts)), plan, stop, progress)
+        }
     })
+}
+
+/// The source and the destination of one message after the other that is handed over before a time, as one queue of events has them.
+fn ends_in_order(sending: &Sending, hosts: u32) -> impl FnMut(SimTime) -> Option<(HostIndex, HostIndex)> {
+    let mut sources = Sources::new(sending, hosts);
+    move |until| loop {
+        let at = sources.next_time().filter(|at| *at < until)?;
+        if let Some(Fate::HandedOver(message)) = sources.next_at(at, |_| Room::Free) {
+            return Some((message.source, message.destination));
+        }
+    }
 }
 
 pub(super) fn drive(

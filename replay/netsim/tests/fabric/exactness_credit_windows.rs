@@ -9,9 +9,9 @@ use crate::exactness::networks::{
 use crate::exactness::{Case, difference, networks_config, run};
 use crate::flit_model::credit::play;
 use crate::flit_model::traffic::Seen;
-use netsim::fabric::credit::windows::{Unsuited, Windowed};
+use netsim::fabric::credit::windows::Windowed;
 use netsim::fabric::credit::{Credit, CreditConfig};
-use netsim::fabric::windows::{WindowedRun, WindowsWanted};
+use netsim::fabric::windows::{Unsuited, WindowedRun, WindowsWanted};
 use netsim::network::{NetworkFigures, Simulation};
 use netsim::routing::{BubbleAt, BubbleConfig, RoutingConfig};
 use netsim::time::SimTime;

@@ -20,6 +20,7 @@ mod exactness_counting;
 mod exactness_credit;
 mod exactness_credit_windows;
 mod exactness_cycles;
+mod exactness_ethernet_windows;
 mod exactness_faults;
 mod exactness_input_output_queued;
 mod exactness_input_queued;

@@ -1,11 +1,11 @@
 //! `credit` as a kind of fabric.
 
-use super::windows::{Unsuited, Windowed as WindowedCredit};
+use super::windows::Windowed as WindowedCredit;
 use super::{Credit, CreditConfig};
 use crate::fabric::flows::Flows;
 use crate::fabric::packet::Observer;
 use crate::fabric::windowed::{Windowed, Windowing};
-use crate::fabric::windows::WindowsWanted;
+use crate::fabric::windows::{Unsuited, WindowsWanted};
 use crate::fabric::{FabricError, FabricKind};
 use crate::topology::HostPlace;
 

@@ -24,12 +24,21 @@ pub struct Packet {
     pub start: u64,
     /// When it was sent; an acknowledgement echoes it.
     pub sent_at: SimTime,
+    /// What its sender took for the round trip then, picoseconds; of its data only.
+    pub round_trip: u64,
     /// Whether it ends what the sender had to send (TCP's PSH).
     pub push: bool,
     /// The flow that it acknowledges, or [`NONE`].
     pub ack_flow: u32,
     /// What it says about that.
     pub ack: Ack,
+}
+
+impl Packet {
+    /// The flow on whose way it is, and whether that is the way of its ACKs. In parts no packet has data of one flow and an ACK of another.
+    pub const fn flow(&self) -> (u32, bool) {
+        if self.data_flow == NONE { (self.ack_flow, true) } else { (self.data_flow, false) }
+    }
 }
 
 /// What a receiver reports.

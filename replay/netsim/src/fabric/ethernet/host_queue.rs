@@ -27,7 +27,7 @@ impl Ethernet {
             return None;
         };
         let charged = packet.wire + BUFFER_OVERHEAD;
-        let sender = &mut self.flows[flow as usize].sender;
+        let sender = &mut self.flows[flow].sender;
         sender.in_nic.push_back((departure, charged));
         sender.in_nic_bytes += u64::from(charged);
         sender.reduction.sent += 1;
@@ -41,7 +41,7 @@ impl Ethernet {
             return;
         }
         self.refused.acks += 1;
-        let peer = self.flows[packet.ack_flow as usize].peer;
+        let peer = self.flows[packet.ack_flow].peer;
         if peer != NONE {
             self.reduce_window(peer);
         }
@@ -49,7 +49,7 @@ impl Ethernet {
 
     /// Linux' `tcp_enter_cwr`: the window glides to a new threshold until what is out now is acknowledged.
     fn reduce_window(&mut self, flow: u32) {
-        let sender = &mut self.flows[flow as usize].sender;
+        let sender = &mut self.flows[flow].sender;
         if sender.condition == Condition::Open {
             sender.condition = Condition::Reduced { until: sender.next };
             sender.reduction = RateReduction { prior_window: sender.cubic.window, ..RateReduction::default() };
@@ -61,7 +61,7 @@ impl Ethernet {
     /// they will.
     pub(super) fn small_queue_has_room(&mut self, now: SimTime, flow: u32) -> bool {
         let limit = self.small_queue_limit(flow);
-        let sender = &mut self.flows[flow as usize].sender;
+        let sender = &mut self.flows[flow].sender;
         while let Some((departure, bytes)) = sender.in_nic.front() {
             if *departure > now {
                 break;
@@ -89,7 +89,7 @@ impl Ethernet {
 
     /// Bytes a second that Linux would pace at: a window a round trip, times 2 in slow start and 1.2 after it.
     pub(super) fn pacing_rate(&self, flow: u32) -> u64 {
-        let sender = &self.flows[flow as usize].sender;
+        let sender = &self.flows[flow].sender;
         let round_trip_us = match sender.round_trip.smoothed {
             0 => ASSUMED_ROUND_TRIP_PS,
             smoothed => smoothed,

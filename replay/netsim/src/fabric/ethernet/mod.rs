@@ -15,123 +15,53 @@
 //! What is left out: spurious time-outs are not undone; a receiver's application reads at once; Nagle's algorithm is
 //! off, as Hadoop turns it off.
 
+mod border;
+mod config;
+mod crossing;
 mod cubic;
 mod flow;
 mod host_queue;
+mod kind;
+mod numbered;
 mod read_ahead;
 mod receiver;
 mod sender;
+pub mod windows;
 
-use super::flow_packets::{FlowFabric, FlowPackets};
+pub use config::EthernetConfig;
+
+use super::FabricError;
+use super::flow_packets::FlowFabric;
 use super::ids::{MessageId, PacketId};
 use super::instant::collect_instant;
-use super::packet::{HostLinksDiffer, LinkTime, Observer, host_rate};
-use super::pipe::{Pipe, PipeConfig};
+use super::packet::{HostLinksDiffer, LinkTime, host_rate};
+use super::pipe::Pipe;
 use super::port::Port;
 use super::slab::Slab;
-use super::{FabricError, FabricKind};
 use crate::count::count;
 use crate::kernel::{EventQueue, Phase, Place};
-use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Simulation, Token};
-use crate::routing::{Router, RoutingConfig};
+use crate::network::{Delivery, FlowId, HostIndex, LinkFigures, Network, NetworkFigures, Simulation, Token};
+use crate::routing::Router;
 use crate::time::SimTime;
-use crate::topology::{HostPlace, Link, LinkId, Topology, TopologyConfig};
-use crate::units::{Buffer, Bytes, DurationPs};
+use crate::topology::{HostPlace, Link, LinkId, NodeId, Topology};
+use crate::units::Bytes;
+use border::Border;
 use flow::{NONE, Packet, Receiver, Refused, Sender, TcpFlow};
-use serde::{Deserialize, Serialize};
+use numbered::Numbered;
+use std::sync::Arc;
 
 /// What statistics count as a flit: the shortest Ethernet frame.
 const FLIT: Bytes = Bytes(64);
-
-/// The keys of an Ethernet fabric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct EthernetConfig {
-    /// Hosts, switches and links. Default: racks, with links of 10 Gbit/s.
-    pub topology: TopologyConfig,
-    /// How flows choose among equal ways. Default: `ecmp`, as switches do.
-    pub routing: RoutingConfig,
-    /// Decides the hashes of `ecmp`. Default: 1.
-    pub seed: u64,
-    /// Largest IP packet. Default: `1500B`, Ethernet's.
-    pub mtu: Bytes,
-    /// IP and TCP headers of a segment. Default: `52B` (20 + 20 + 12 for time stamps, which Linux sends).
-    pub headers: Bytes,
-    /// What a frame adds to its IP packet. Default: `14B`, what Linux' queueing disciplines count (a frame of 1,514
-    /// bytes, an ACK of 66); on a real wire it is 38 B (checksum, preamble and gap).
-    pub framing: Bytes,
-    /// What a switch needs to forward a frame, beyond receiving it. Default: `0ps`, as bridges in the lab; the
-    /// LIGHTNESS deliverable has 200 ns for InfiniBand switches.
-    pub switch_delay: DurationPs,
-    /// What a host needs from a frame's arrival until TCP has dealt with it. Default: `12us`: half of the
-    /// small messages between hosts of the lab took 10 to 22 us one way.
-    pub host_delay: DurationPs,
-    /// Congestion window of a new connection, in segments. Default: 10 (Linux).
-    pub initial_window: u32,
-    /// Whether a pause shrinks the window. Default: true (Linux).
-    pub slow_start_after_idle: bool,
-    /// How many segments of a connection are acknowledged at once before ACKs are delayed. Default: 16 (Linux).
-    pub quick_acks: u32,
-    /// Receive window of a new connection. Default: `64KiB` (Linux: half of a buffer of 131,072 B).
-    pub receive_window: Bytes,
-    /// Receive window at most. Default: `3MiB` (Linux: half of a buffer of 6 MB).
-    pub receive_window_max: Bytes,
-    /// The queue of a host's own network card, in place of its link's `buffer`, which is the switch's. Default:
-    /// `1000 packets` (Linux: a device's `txqueuelen`, the limit of `pfifo_fast`).
-    pub host_queue: Buffer,
-    /// TCP small queues: what a flow may have in its host's queue at most. Default: `1MiB` (Linux).
-    pub small_queue_max: Bytes,
-    /// Traffic of a host to itself.
-    pub loopback: PipeConfig,
-    /// Width of the intervals of the traffic over time. Default: `100ms` (ours).
-    pub interval: DurationPs,
-}
-
-impl Default for EthernetConfig {
-    fn default() -> Self {
-        Self {
-            topology: TopologyConfig::default(),
-            routing: RoutingConfig::default(),
-            seed: 1,
-            mtu: Bytes(1_500),
-            headers: Bytes(52),
-            framing: Bytes(14),
-            switch_delay: DurationPs(0),
-            host_delay: DurationPs::from_us(12),
-            initial_window: 10,
-            slow_start_after_idle: true,
-            quick_acks: 16,
-            receive_window: Bytes(65_536),
-            receive_window_max: Bytes(3 << 20),
-            host_queue: Buffer::Packets(1_000),
-            small_queue_max: Bytes(1 << 20),
-            loopback: PipeConfig::default(),
-            interval: super::figures::DEFAULT_INTERVAL,
-        }
-    }
-}
-
-impl EthernetConfig {
-    fn check(&self) -> Result<(), FabricError> {
-        let wrong = |key, value: String, allowed| Err(FabricError::Value { key, value, allowed });
-        if self.mtu.get() > 65_535 || self.mtu.get() <= self.headers.get() {
-            return wrong("mtu", self.mtu.to_string(), "more than headers, at most 65535B");
-        }
-        if self.framing.get() > 1_000 {
-            return wrong("framing", self.framing.to_string(), "at most 1000B");
-        }
-        if self.initial_window == 0 {
-            return wrong("initial_window", "0".to_owned(), "at least 1 segment");
-        }
-        if self.receive_window.get() < self.mtu.get() {
-            return wrong("receive_window", self.receive_window.to_string(), "at least mtu");
-        }
-        if self.receive_window_max < self.receive_window {
-            return wrong("receive_window_max", self.receive_window_max.to_string(), "at least receive_window");
-        }
-        Ok(())
-    }
-}
+/// What is counted beside links, sent-again segments and events.
+const COUNTERS: [&str; 7] = [
+    "recoveries",
+    "time-outs",
+    "tail loss probes",
+    "delayed ACKs",
+    "loopback bytes",
+    "segments that waited for room at their host",
+    "ACKs dropped at their host",
+];
 
 #[derive(Clone, Copy)]
 enum Event {
@@ -149,16 +79,17 @@ enum Event {
 
 const _: () = assert!(size_of::<Event>() == 8, "events are small: a queue of many lies outside of the cache");
 
-/// A switched Ethernet with TCP at its hosts.
+/// A switched Ethernet with TCP at its hosts, or a part of one.
 pub struct Ethernet {
     config: EthernetConfig,
-    topology: Topology,
+    topology: Arc<Topology>,
     router: Router,
     segment_bytes: u64,
-    ports: Vec<Port>,
+    /// By link.
+    ports: Numbered<Port>,
     /// Paths of flows one after the other, as link numbers, each closed by [`NONE`].
     paths: Vec<u32>,
-    flows: Vec<TcpFlow>,
+    flows: Numbered<TcpFlow>,
     packets: Slab<PacketId, Packet>,
     /// Messages in the loopback.
     looped: Slab<MessageId, Token>,
@@ -172,6 +103,23 @@ pub struct Ethernet {
     delayed_acks: u64,
     looped_bytes: u64,
     refused: Refused,
+    /// What is behind the edge of a part.
+    border: Option<Border>,
+}
+
+/// The port in front of `link`.
+fn port(config: &EthernetConfig, topology: &Topology, link: &Link) -> Port {
+    let is_host = |node: NodeId| node.0 < topology.hosts();
+    let extra = if is_host(link.to) { config.host_delay } else { config.switch_delay };
+    let buffer = if is_host(link.from) { config.host_queue } else { link.buffer };
+    Port::new(&Link { buffer, ..*link }, extra.ps())
+}
+
+/// A message is cut into segments, each with its headers and framing; ACKs are not counted.
+fn link_time(config: &EthernetConfig, topology: &Topology) -> Result<LinkTime, HostLinksDiffer> {
+    let headers = Bytes(config.headers.get() + config.framing.get());
+    let link = LinkTime::new(host_rate(topology)?, FLIT, Bytes(config.segment_bytes()), headers);
+    Ok(LinkTime { whole_messages: true, ..link })
 }
 
 impl Ethernet {
@@ -181,32 +129,35 @@ impl Ethernet {
     /// When the hosts do not fit into the topology, or a value makes no sense.
     pub fn new(config: &EthernetConfig, hosts: &[HostPlace]) -> Result<Self, FabricError> {
         config.check()?;
-        if !config.routing.keeps_flows() {
-            let allowed = "TCP keeps a flow on one way: ecmp, d-mod-k, s-mod-k, shortest, up-down, dor and { table = FILE } \
-                           do that";
-            return Err(FabricError::Value { key: "routing", value: config.routing.to_string(), allowed });
-        }
-        let topology = config.topology.build(hosts)?;
-        let extra = |to: u32| {
-            if to < topology.hosts() { config.host_delay.ps() } else { config.switch_delay.ps() }
+        let topology = Arc::new(config.topology.build(hosts)?);
+        let router = Router::of(&config.routing, &topology, config.seed)?;
+        Ok(Self::on(config, topology, router, None))
+    }
+
+    /// The network of `config`, which was checked, or the part of it that has `border`.
+    fn on(config: &EthernetConfig, topology: Arc<Topology>, router: Router, border: Option<Border>) -> Self {
+        let numbered = (0u32..).zip(topology.links());
+        let ports = match &border {
+            None => Numbered::all(numbered.map(|(_, link)| port(config, &topology, link)).collect()),
+            Some(border) => {
+                let mut ports = Numbered::of_part();
+                for (number, link) in numbered.filter(|(number, _)| border.begins_here(LinkId(*number).back().0)) {
+                    ports.insert(number, port(config, &topology, link));
+                }
+                ports
+            }
         };
-        let port = |link: &Link| {
-            let own = link.from.0 < topology.hosts();
-            let buffer = if own { config.host_queue } else { link.buffer };
-            Port::new(&Link { buffer, ..*link }, extra(link.to.0))
-        };
-        let ports: Vec<Port> = topology.links().iter().map(port).collect();
         let frame = config.mtu.get() + config.framing.get();
         // Arrivals are scheduled when a packet is queued, so the wheel spans a full buffer of the slowest link.
         let slowest = topology.links().iter().map(|link| link.rate.time_ps(frame) + link.delay_ps).max();
         let horizon = slowest.unwrap_or(0).saturating_mul(256).max(config.host_delay.ps().saturating_mul(4));
-        Ok(Self {
-            router: Router::of(&config.routing, &topology, config.seed)?,
-            segment_bytes: config.mtu.get() - config.headers.get(),
+        Self {
+            segment_bytes: config.segment_bytes(),
+            router,
             topology,
             ports,
             paths: Vec::new(),
-            flows: Vec::new(),
+            flows: if border.is_some() { Numbered::of_part() } else { Numbered::all(Vec::new()) },
             packets: Slab::default(),
             looped: Slab::default(),
             queue: EventQueue::new(horizon),
@@ -219,17 +170,18 @@ impl Ethernet {
             looped_bytes: 0,
             refused: Refused::default(),
             config: config.clone(),
-        })
+            border,
+        }
     }
 
     /// Bytes on the wire of a segment with `len` bytes of data.
     fn wire_bytes(&self, len: u64) -> u32 {
-        u32::try_from(len + self.config.headers.get() + self.config.framing.get()).unwrap_or(u32::MAX)
+        self.config.wire_bytes(len)
     }
 
     /// The place whose events are those of `flow`: flows are numbered behind the links.
     fn flow_place(&self, flow: u32) -> Place {
-        Place(count(self.ports.len()).wrapping_add(flow))
+        Place(count(self.topology.links().len()).wrapping_add(flow))
     }
 
     fn add_path(&mut self, source: u32, destination: u32, flow: u64) -> u32 {
@@ -244,38 +196,51 @@ impl Ethernet {
 
     /// What SYN and SYN-ACK of `flow` take when nothing else is under way.
     fn handshake_ps(&self, flow: u32) -> u64 {
-        let entry = &self.flows[flow as usize];
+        let entry = &self.flows[flow];
         let links = [entry.path, entry.ack_path]
             .into_iter()
             .flat_map(|path| self.paths[path as usize..].iter().take_while(|link| **link != NONE));
-        links.map(|link| self.ports[*link as usize].idle_ps(self.wire_bytes(0))).sum()
+        links.map(|link| self.idle_ps(*link)).sum()
+    }
+
+    /// What a frame without data takes on a link when nothing else is under way.
+    fn idle_ps(&self, link: u32) -> u64 {
+        let elsewhere = || port(&self.config, &self.topology, self.topology.link(LinkId(link)));
+        self.ports
+            .get(link)
+            .map_or_else(|| elsewhere().idle_ps(self.wire_bytes(0)), |port| port.idle_ps(self.wire_bytes(0)))
     }
 
     fn add_flow(&mut self, source: HostIndex, destination: HostIndex) -> u32 {
         let id = count(self.flows.len());
         let loops = source == destination;
         let path = if loops { 0 } else { self.add_path(source.0, destination.0, u64::from(id)) };
+        let flow = self.new_flow(path, loops);
+        self.flows.insert(id, flow);
+        id
+    }
+
+    /// A flow whose path begins there in the table of paths.
+    fn new_flow(&self, path: u32, loops: bool) -> TcpFlow {
         let window = self.config.receive_window.get();
-        self.flows.push(TcpFlow {
+        TcpFlow {
             path,
             ack_path: NONE,
             peer: NONE,
             loopback: loops.then(Pipe::default),
             sender: Sender::new(self.config.initial_window.into(), window),
             receiver: Receiver::new(window, self.config.quick_acks),
-        });
-        id
+        }
     }
 
     /// Puts a packet into its host's queue. Returns when it leaves; `None` if there is no room.
     fn launch(&mut self, now: SimTime, packet: Packet) -> Option<SimTime> {
         let link = self.paths[packet.at as usize];
-        let port = &mut self.ports[link as usize];
+        let port = &mut self.ports[link];
         // Not offered without room: the link counts what the network loses.
         let passage =
             port.has_room(now, packet.wire).then(|| port.offer(now, packet.wire, self.config.interval.ps()))??;
-        let id = self.packets.insert(packet);
-        self.queue.schedule(passage.arrives, Phase::Arrive, Place(link), Event::Arrive(id));
+        self.cross(link, passage.arrives, packet);
         Some(passage.sent)
     }
 
@@ -290,7 +255,11 @@ impl Ethernet {
             return;
         }
         let wire = packet.wire;
-        match self.ports[link as usize].offer(now, wire, self.config.interval.ps()) {
+        match self.ports[link].offer(now, wire, self.config.interval.ps()) {
+            Some(passage) if self.border.as_ref().is_some_and(|border| border.ends_elsewhere(link)) => {
+                let packet = self.packets.remove(id);
+                self.cross(link, passage.arrives, packet);
+            }
             Some(passage) => self.queue.schedule(passage.arrives, Phase::Arrive, Place(link), Event::Arrive(id)),
             None => {
                 self.packets.remove(id);
@@ -298,12 +267,26 @@ impl Ethernet {
         }
     }
 
+    /// Bytes are handed over to be sent. Returns where they end in their flow.
+    fn write(&mut self, flow: u32, bytes: u64) -> u64 {
+        let sender = &mut self.flows[flow].sender;
+        let was_open = bytes > 0 && sender.written == 0 && sender.round_trip.smoothed == 0;
+        // Like SYN and FIN, what carries no data takes one sequence number.
+        sender.written += bytes.max(1);
+        let end = sender.written;
+        if was_open {
+            let sample = self.handshake_ps(flow).max(1);
+            self.flows[flow].sender.round_trip.measure(sample);
+        }
+        end
+    }
+
     fn process(&mut self, now: SimTime, event: Event, deliveries: &mut Vec<Delivery>) {
         self.read_ahead();
         match event {
             Event::Arrive(id) => self.arrive(now, id, deliveries),
             Event::NicSent(flow) => {
-                self.flows[flow as usize].sender.nic_event = false;
+                self.flows[flow].sender.nic_event = false;
                 self.try_send(now, flow);
             }
             Event::Timer(flow) => self.timer(now, flow),
@@ -326,32 +309,49 @@ impl Simulation for Ethernet {
         collect_instant(self, until, deliveries, |network| &mut network.queue, Self::process)
     }
 
+    fn events(&self) -> u64 {
+        self.queue.processed()
+    }
+
     fn figures(&self) -> NetworkFigures {
-        let links: Vec<_> = self
-            .ports
-            .iter()
-            .zip(self.topology.links())
-            .enumerate()
-            .map(|(id, (port, link))| port.meter.figures(&self.topology.link_name(LinkId(count(id))), link.used_rate()))
-            .collect();
+        let numbers = 0..count(self.topology.links().len());
         NetworkFigures {
-            circuits: Vec::new(),
-            circuit_totals: None,
             events: self.queue.processed(),
-            drops: links.iter().map(|link| link.drops).sum(),
             retransmissions: self.resent,
+            ..self.figures_of(numbers.map(|link| self.link_figures(link)).collect(), self.counters())
+        }
+    }
+}
+
+impl Ethernet {
+    /// Figures of such links and counters, but for what hosts sent again and for events.
+    fn figures_of(&self, links: Vec<LinkFigures>, counters: [u64; COUNTERS.len()]) -> NetworkFigures {
+        NetworkFigures {
+            drops: links.iter().map(|link| link.drops).sum(),
             interval_ps: self.config.interval.ps(),
             links,
-            counters: vec![
-                ("recoveries".to_owned(), self.recoveries),
-                ("time-outs".to_owned(), self.timeouts),
-                ("tail loss probes".to_owned(), self.probes),
-                ("delayed ACKs".to_owned(), self.delayed_acks),
-                ("loopback bytes".to_owned(), self.looped_bytes),
-                ("segments that waited for room at their host".to_owned(), self.refused.segments),
-                ("ACKs dropped at their host".to_owned(), self.refused.acks),
-            ],
+            counters: COUNTERS.into_iter().map(str::to_owned).zip(counters).collect(),
+            ..NetworkFigures::default()
         }
+    }
+
+    /// Of a link that begins here.
+    fn link_figures(&self, link: u32) -> LinkFigures {
+        let id = LinkId(link);
+        self.ports[link].meter.figures(&self.topology.link_name(id), self.topology.link(id).used_rate())
+    }
+
+    /// In the order of [`COUNTERS`].
+    const fn counters(&self) -> [u64; COUNTERS.len()] {
+        [
+            self.recoveries,
+            self.timeouts,
+            self.probes,
+            self.delayed_acks,
+            self.looped_bytes,
+            self.refused.segments,
+            self.refused.acks,
+        ]
     }
 }
 
@@ -359,7 +359,7 @@ impl Network for Ethernet {
     fn open_flow(&mut self, source: HostIndex, destination: HostIndex) -> FlowId {
         let id = self.add_flow(source, destination);
         if source != destination {
-            self.flows[id as usize].ack_path = self.add_path(destination.0, source.0, u64::from(id));
+            self.flows[id].ack_path = self.add_path(destination.0, source.0, u64::from(id));
         }
         FlowId(id)
     }
@@ -367,8 +367,8 @@ impl Network for Ethernet {
     fn open_connection(&mut self, client: HostIndex, server: HostIndex) -> (FlowId, FlowId) {
         let (there, back) = (self.add_flow(client, server), self.add_flow(server, client));
         for (flow, peer) in [(there, back), (back, there)] {
-            self.flows[flow as usize].ack_path = self.flows[peer as usize].path;
-            self.flows[flow as usize].peer = peer;
+            self.flows[flow].ack_path = self.flows[peer].path;
+            self.flows[flow].peer = peer;
         }
         (FlowId(there), FlowId(back))
     }
@@ -376,7 +376,7 @@ impl Network for Ethernet {
     fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {
         let flow = flow.0;
         let place = self.flow_place(flow);
-        let entry = &mut self.flows[flow as usize];
+        let entry = &mut self.flows[flow];
         if let Some(pipe) = &mut entry.loopback {
             let at = pipe.hand_over(now, bytes, &self.config.loopback);
             self.looped_bytes += bytes;
@@ -384,47 +384,23 @@ impl Network for Ethernet {
             self.queue.schedule(at, Phase::Arrive, place, Event::Looped(id));
             return;
         }
-        let was_open = bytes > 0 && entry.sender.written == 0 && entry.sender.round_trip.smoothed == 0;
-        // Like SYN and FIN, what carries no data takes one sequence number.
-        entry.sender.written += bytes.max(1);
-        entry.receiver.marks.push_back((entry.sender.written, token));
-        if was_open {
-            let sample = self.handshake_ps(flow).max(1);
-            self.flows[flow as usize].sender.round_trip.measure(sample);
-        }
+        let end = self.write(flow, bytes);
+        self.flows[flow].receiver.marks.push_back((end, token));
         self.try_send(now, flow);
     }
 }
 
 impl FlowFabric for Ethernet {
-    /// A message is cut into segments, each with its headers and framing; ACKs are not counted.
     fn link_time(&self) -> Result<LinkTime, HostLinksDiffer> {
-        let headers = Bytes(self.config.headers.get() + self.config.framing.get());
-        let link = LinkTime::new(host_rate(&self.topology)?, FLIT, Bytes(self.segment_bytes), headers);
-        Ok(LinkTime { whole_messages: true, ..link })
+        link_time(&self.config, &self.topology)
     }
 
     fn switches(&self, flow: FlowId) -> u32 {
-        let path = &self.paths[self.flows[flow.0 as usize].path as usize..];
+        let path = &self.paths[self.flows[flow.0].path as usize..];
         count(path.iter().take_while(|link| **link != NONE).count().saturating_sub(1))
     }
 
     fn link_bytes(&self, now: SimTime) -> Vec<u64> {
         self.ports.iter().map(|port| port.begun_bytes(now)).collect()
     }
-}
-
-impl FabricKind for EthernetConfig {
-    type Flows = Ethernet;
-    type Packets<O: Observer> = FlowPackets<Ethernet, O>;
-
-    fn flows(&self, hosts: &[HostPlace]) -> Result<Ethernet, FabricError> {
-        Ethernet::new(self, hosts)
-    }
-
-    fn packets<O: Observer>(&self, hosts: &[HostPlace], observer: O) -> Result<Self::Packets<O>, FabricError> {
-        Ok(FlowPackets::new(Ethernet::new(self, hosts)?, observer))
-    }
-
-    super::kinds::network_keys! {}
 }

@@ -29,12 +29,12 @@ impl Ethernet {
         }
         let at = packets.map(|packet| packet.map_or(0, |id| self.packets.get(id).at as usize + 1));
         let links = at.map(|at| self.paths.get(at).copied().unwrap_or(NONE));
-        let free = links.map(|link| self.ports.get(link as usize).map(|port| (port.free(), port.next_start())));
+        let free = links.map(|link| self.ports.get(link).map(|port| (port.free(), port.next_start())));
         black_box(free);
         for (id, link) in packets.iter().zip(links) {
             let Some(packet) = id.filter(|_| link == NONE).map(|id| self.packets.get(id)) else { continue };
             let flow = if packet.data_flow == NONE { packet.ack_flow } else { packet.data_flow };
-            if let Some(flow) = self.flows.get(flow as usize) {
+            if let Some(flow) = self.flows.get(flow) {
                 black_box((
                     packet.sent_at,
                     packet.ack.echo,

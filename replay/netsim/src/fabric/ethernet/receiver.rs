@@ -23,10 +23,9 @@ impl Ethernet {
     fn take_data(&mut self, now: SimTime, packet: &Packet, deliveries: &mut Vec<Delivery>) {
         let flow = packet.data_flow;
         let quick_acks = self.config.quick_acks;
-        let round_trip = self.flows[flow as usize].sender.round_trip.smoothed;
         let largest_window = self.config.receive_window_max.get();
         let segment = self.segment_bytes;
-        let receiver = &mut self.flows[flow as usize].receiver;
+        let receiver = &mut self.flows[flow].receiver;
         let had_gap = !receiver.beyond.is_empty();
         let before = receiver.next;
         let news = receiver.take(packet.start, packet.start + u64::from(packet.len));
@@ -40,7 +39,7 @@ impl Ethernet {
         }
         let in_order = news && receiver.next > before;
         if in_order {
-            grow_window(receiver, now, round_trip, segment, largest_window);
+            grow_window(receiver, now, packet.round_trip, segment, largest_window);
             while let Some((end, token)) = receiver.marks.front() {
                 if *end > receiver.next {
                     break;
@@ -63,7 +62,7 @@ impl Ethernet {
 
     fn delay_ack(&mut self, now: SimTime, flow: u32) {
         let place = self.flow_place(flow);
-        let receiver = &mut self.flows[flow as usize].receiver;
+        let receiver = &mut self.flows[flow].receiver;
         let by = *receiver.ack_by.get_or_insert(now.plus_ps(DELAY_PS));
         if receiver.ack_event.is_none() {
             receiver.ack_event = Some(by);
@@ -74,7 +73,7 @@ impl Ethernet {
     /// An event looks whether an ACK is overdue.
     pub(super) fn delayed_ack(&mut self, now: SimTime, flow: u32) {
         let place = self.flow_place(flow);
-        let receiver = &mut self.flows[flow as usize].receiver;
+        let receiver = &mut self.flows[flow].receiver;
         receiver.ack_event = None;
         match receiver.ack_by {
             Some(by) if by <= now => {
@@ -94,12 +93,13 @@ impl Ethernet {
     fn send_ack(&mut self, now: SimTime, flow: u32) {
         let ack = self.report(flow);
         let packet = Packet {
-            at: self.flows[flow as usize].ack_path,
+            at: self.flows[flow].ack_path,
             wire: self.wire_bytes(0),
             data_flow: NONE,
             len: 0,
             start: 0,
             sent_at: now,
+            round_trip: 0,
             push: false,
             ack_flow: flow,
             ack,
@@ -109,7 +109,7 @@ impl Ethernet {
 
     /// What the receiver of `flow` has to say; with that it is said.
     fn report(&mut self, flow: u32) -> Ack {
-        let receiver = &mut self.flows[flow as usize].receiver;
+        let receiver = &mut self.flows[flow].receiver;
         receiver.quick = receiver.quick.saturating_sub(1);
         receiver.reported = receiver.next;
         receiver.ack_by = None;
@@ -130,7 +130,7 @@ impl Ethernet {
         if flow == NONE {
             return (NONE, Ack::default());
         }
-        let receiver = &mut self.flows[flow as usize].receiver;
+        let receiver = &mut self.flows[flow].receiver;
         if receiver.last_arrival > SimTime::ZERO && now.since_ps(receiver.last_arrival) < DELAY_PS {
             receiver.interactive = true;
         }
@@ -141,7 +141,7 @@ impl Ethernet {
     }
 }
 
-/// Dynamic right-sizing: the window is twice what came in a round trip, and some; it never shrinks.
+/// Dynamic right-sizing: the window is twice what came in a round trip (as the sender knew it when it sent), and some; it never shrinks.
 fn grow_window(receiver: &mut super::flow::Receiver, now: SimTime, round_trip: u64, segment: u64, largest: u64) {
     if now.since_ps(receiver.round_start) < round_trip.max(1) {
         return;

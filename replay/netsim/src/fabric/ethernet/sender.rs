@@ -23,7 +23,7 @@ impl Ethernet {
         self.restart_after_idle(now, flow);
         let mut blocked_by_window = false;
         loop {
-            let sender = &self.flows[flow as usize].sender;
+            let sender = &self.flows[flow].sender;
             if sender.segments.is_empty() && sender.next == sender.written {
                 return;
             }
@@ -36,7 +36,7 @@ impl Ethernet {
                 break;
             }
         }
-        let sender = &mut self.flows[flow as usize].sender;
+        let sender = &mut self.flows[flow].sender;
         let out = sender.segments.len() as u64;
         if sender.unacknowledged >= sender.usage_end
             || blocked_by_window
@@ -51,7 +51,7 @@ impl Ethernet {
     /// Linux' slow start after idle, and CUBIC's clock after a pause.
     fn restart_after_idle(&mut self, now: SimTime, flow: u32) {
         let initial = self.config.initial_window.into();
-        let sender = &mut self.flows[flow as usize].sender;
+        let sender = &mut self.flows[flow].sender;
         if sender.segments.is_empty() && sender.next < sender.written && sender.next > 0 {
             let idle = now.since_ps(sender.last_sent);
             let timeout = timeout_ps(sender);
@@ -66,7 +66,7 @@ impl Ethernet {
     /// The segment number to send again, or the length of a new segment; `None` if nothing may be sent.
     fn next_chunk(&mut self, flow: u32) -> Option<Chunk> {
         let segment_bytes = self.segment_bytes;
-        let sender = &mut self.flows[flow as usize].sender;
+        let sender = &mut self.flows[flow].sender;
         if sender.lost > sender.resent {
             let from = sender.resend_from.max(sender.first_number) - sender.first_number;
             let from = usize::try_from(from).unwrap_or(usize::MAX);
@@ -94,9 +94,9 @@ impl Ethernet {
     }
 
     fn send_new(&mut self, now: SimTime, flow: u32, len: u32) -> bool {
-        let start = self.flows[flow as usize].sender.next;
+        let start = self.flows[flow].sender.next;
         let departure = self.transmit(now, flow, start, len);
-        let sender = &mut self.flows[flow as usize].sender;
+        let sender = &mut self.flows[flow].sender;
         let Some(departs) = departure else {
             if sender.segments.is_empty() {
                 let wait = timeout_ps(sender).max(TIMEOUT_MIN_PS);
@@ -122,13 +122,13 @@ impl Ethernet {
 
     /// Sends a segment again, unless it still lies in the host's own queue (Linux: `skb_still_in_host_queue`).
     fn send_again(&mut self, now: SimTime, flow: u32, index: usize) -> bool {
-        let Segment { start, len, departs, .. } = self.flows[flow as usize].sender.segments[index];
+        let Segment { start, len, departs, .. } = self.flows[flow].sender.segments[index];
         if departs > now {
             return false;
         }
         let Some(departs) = self.transmit(now, flow, start, len) else { return false };
         self.resent += 1;
-        let sender = &mut self.flows[flow as usize].sender;
+        let sender = &mut self.flows[flow].sender;
         let segment = &mut sender.segments[index];
         if segment.lost && !segment.resent {
             segment.resent = true;
@@ -141,20 +141,22 @@ impl Ethernet {
     /// Offers a segment to the host's queue: when it leaves, if there is room.
     fn transmit(&mut self, now: SimTime, flow: u32, start: u64, len: u32) -> Option<SimTime> {
         let wire = self.wire_bytes(u64::from(len));
-        let entry = &mut self.flows[flow as usize];
+        let entry = &mut self.flows[flow];
         let (path, peer) = (entry.path, entry.peer);
         entry.sender.last_sent = now;
         let push = start + u64::from(len) == entry.sender.written;
+        let round_trip = entry.sender.round_trip.smoothed;
         let (ack_flow, ack) = self.ack_to_carry(now, peer);
-        let packet = Packet { at: path, wire, data_flow: flow, len, start, sent_at: now, push, ack_flow, ack };
+        let packet =
+            Packet { at: path, wire, data_flow: flow, len, start, sent_at: now, round_trip, push, ack_flow, ack };
         self.enqueue_segment(now, packet)
     }
 
     /// Sets the retransmission timer, or the probe before it.
     fn arm_timer(&mut self, now: SimTime, flow: u32) {
-        let sender = &self.flows[flow as usize].sender;
+        let sender = &self.flows[flow].sender;
         if sender.segments.is_empty() {
-            self.flows[flow as usize].sender.deadline = None;
+            self.flows[flow].sender.deadline = None;
             return;
         }
         let timeout = timeout_ps(sender).saturating_mul(1 << sender.backoff.min(20)).min(TIMEOUT_MAX_PS);
@@ -173,7 +175,7 @@ impl Ethernet {
 
     pub(super) fn set_deadline(&mut self, flow: u32, at: SimTime, kind: TimerKind) {
         let place = self.flow_place(flow);
-        let sender = &mut self.flows[flow as usize].sender;
+        let sender = &mut self.flows[flow].sender;
         sender.deadline = Some((at, kind));
         // One event at a time looks at the deadline; if that has moved on by then, it looks again.
         if sender.timer_event.is_none_or(|event| event > at) {
@@ -184,7 +186,7 @@ impl Ethernet {
 
     /// An event looks at the timer of `flow`.
     pub(super) fn timer(&mut self, now: SimTime, flow: u32) {
-        let sender = &mut self.flows[flow as usize].sender;
+        let sender = &mut self.flows[flow].sender;
         if sender.timer_event != Some(now) {
             return;
         }
@@ -205,8 +207,8 @@ impl Ethernet {
 
     /// Tail loss probe: something new if there is, else the last segment again.
     fn probe(&mut self, now: SimTime, flow: u32) {
-        self.flows[flow as usize].sender.probed = true;
-        let last = self.flows[flow as usize].sender.segments.len() - 1;
+        self.flows[flow].sender.probed = true;
+        let last = self.flows[flow].sender.segments.len() - 1;
         let sent = match self.next_chunk(flow) {
             Some(Chunk::New(len)) => self.send_new(now, flow, len),
             _ => self.send_again(now, flow, last),
@@ -217,7 +219,7 @@ impl Ethernet {
 
     fn time_out(&mut self, now: SimTime, flow: u32) {
         self.timeouts += 1;
-        let sender = &mut self.flows[flow as usize].sender;
+        let sender = &mut self.flows[flow].sender;
         // One reduction a window: not if the one before is not over.
         let reduced = match sender.condition {
             Condition::Open => false,
@@ -242,7 +244,7 @@ impl Ethernet {
         if self.refused.segments > refused {
             self.set_deadline(flow, now.plus_ps(RETRY_PS), TimerKind::Timeout);
         } else {
-            self.flows[flow as usize].sender.backoff += 1;
+            self.flows[flow].sender.backoff += 1;
             self.arm_timer(now, flow);
         }
     }
@@ -250,14 +252,14 @@ impl Ethernet {
     /// Tries again what found no room in the host's queue when nothing was out.
     fn retry(&mut self, now: SimTime, flow: u32) {
         self.try_send(now, flow);
-        if self.flows[flow as usize].sender.segments.is_empty() {
+        if self.flows[flow].sender.segments.is_empty() {
             self.arm_retry(now, flow, RETRY_PS);
         }
     }
 
     /// An ACK for `flow` has come back.
     pub(super) fn acknowledged(&mut self, now: SimTime, flow: u32, ack: &Ack) {
-        let sender = &mut self.flows[flow as usize].sender;
+        let sender = &mut self.flows[flow].sender;
         let progress = ack.next > sender.unacknowledged;
         let delivered = strike_acknowledged(sender, ack.next) + mark_sacked(sender, ack);
         sender.unacknowledged = sender.unacknowledged.max(ack.next);
@@ -276,7 +278,7 @@ impl Ethernet {
             self.adjust_window(now, flow, delivered, progress);
         }
         let waits_for_reordering =
-            matches!(self.flows[flow as usize].sender.deadline, Some((at, TimerKind::Reordering)) if at > now);
+            matches!(self.flows[flow].sender.deadline, Some((at, TimerKind::Reordering)) if at > now);
         if (progress || delivered > 0) && !waits_for_reordering {
             self.arm_timer(now, flow);
         }
@@ -285,7 +287,7 @@ impl Ethernet {
 
     /// Ends a recovery when all that was under way at its start is acknowledged.
     fn leave_condition(&mut self, flow: u32) {
-        let sender = &mut self.flows[flow as usize].sender;
+        let sender = &mut self.flows[flow].sender;
         match sender.condition {
             Condition::Recovery { until } if sender.unacknowledged >= until => {
                 sender.condition = Condition::Open;
@@ -304,7 +306,7 @@ impl Ethernet {
     /// RACK: what was sent before something that has arrived is lost, at once after three SACKed segments or within a
     /// recovery, else after a quarter of the least round trip.
     fn detect_losses(&mut self, now: SimTime, flow: u32) {
-        let sender = &mut self.flows[flow as usize].sender;
+        let sender = &mut self.flows[flow].sender;
         let recovers = matches!(sender.condition, Condition::Recovery { .. } | Condition::Loss { .. });
         let patience = if recovers || sender.sacked >= DUPLICATES {
             0
@@ -349,7 +351,7 @@ impl Ethernet {
         }
         if let Some(at) = wait {
             self.set_deadline(flow, at, TimerKind::Reordering);
-        } else if let Some((_, TimerKind::Reordering)) = self.flows[flow as usize].sender.deadline {
+        } else if let Some((_, TimerKind::Reordering)) = self.flows[flow].sender.deadline {
             self.arm_timer(now, flow);
         }
     }
@@ -357,7 +359,7 @@ impl Ethernet {
     /// The congestion window after an ACK that delivered something.
     fn adjust_window(&mut self, now: SimTime, flow: u32, delivered: u64, progress: bool) {
         let pacing_rate = self.pacing_rate(flow);
-        let sender = &mut self.flows[flow as usize].sender;
+        let sender = &mut self.flows[flow].sender;
         let info = AckInfo { now, delivered, unacknowledged: sender.unacknowledged, next: sender.next, pacing_rate };
         if let Condition::Recovery { .. } | Condition::Reduced { .. } = sender.condition {
             reduce_rate(sender, delivered);

@@ -3,6 +3,9 @@
 /// A thread more is worth it from so many hosts on: a window of fewer is over sooner than threads have met.
 pub const HOSTS_OF_A_THREAD: usize = 2_048;
 
+/// Why a network is not run in windows; nothing where they would be of no use.
+pub struct Unsuited(pub Option<String>);
+
 /// How a run is to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowsWanted {

@@ -12,6 +12,7 @@ pub mod topologies;
 use crate::flit_model::fault::Fault;
 use crate::flit_model::traffic::{Seen, Sending, When, answers};
 use netsim::fabric::credit::CreditConfig;
+use netsim::fabric::ethernet::EthernetConfig;
 use netsim::fabric::input_output_queued::InputOutputQueuedConfig;
 use netsim::fabric::input_queued::InputQueuedConfig;
 use netsim::fabric::omni_path::OmniPathConfig;
@@ -41,6 +42,12 @@ pub trait OnTopology: fmt::Display {
 }
 
 impl OnTopology for CreditConfig {
+    fn topology(&self) -> &TopologyConfig {
+        &self.topology
+    }
+}
+
+impl OnTopology for EthernetConfig {
     fn topology(&self) -> &TopologyConfig {
         &self.topology
     }

@@ -10,6 +10,7 @@ use netsim::fabric::credit::{
     InjectionEquals, InjectionLength, InjectionRecord, InputArbitration, LaneAllocation, SeparableConfig,
     SharedBuffersConfig, Start, VlArbitration, VlWeight,
 };
+use netsim::fabric::ethernet::{Ethernet, EthernetConfig};
 use netsim::fabric::store_and_forward::{StoreAndForward, StoreAndForwardConfig};
 use netsim::routing::{
     BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Directions, Equals, Order, RoomUnit, Routes, RoutingConfig,
@@ -547,6 +548,35 @@ pub fn transit_networks() -> impl Strategy<Value = Case<CreditConfig>> {
 /// because it wants credits.
 fn accepted(routing: RoutingConfig, accepts: impl Fn(RoutingConfig) -> bool) -> RoutingConfig {
     if accepts(routing.clone()) { routing } else { RoutingConfig::UpDown }
+}
+
+/// A network with TCP at its hosts, and what is sent on it.
+pub fn ethernet_networks() -> impl Strategy<Value = Case<EthernetConfig>> {
+    let fabric = (network(&buffer()), any::<u64>(), (duration(), duration()));
+    let hosts = (buffer(), 1..12u32, 0..18u32, prop_oneof![Just(1_500u64), 100..1_600u64], 1..60u64);
+    (fabric, hosts, drafts(40)).prop_map(|((network, seed, delays), tcp, drafts)| {
+        let Network { topology, hosts, routing } = network;
+        let (host_queue, initial_window, quick_acks, mtu, segments) = tcp;
+        let mut config = EthernetConfig {
+            topology,
+            seed,
+            mtu: Bytes(mtu),
+            switch_delay: delays.0,
+            host_delay: delays.1,
+            host_queue,
+            initial_window,
+            quick_acks,
+            ..EthernetConfig::default()
+        };
+        config.routing =
+            accepted(routing, |routing| Ethernet::new(&EthernetConfig { routing, ..config.clone() }, &hosts).is_ok());
+        let mut traffic = sendings(&drafts, hosts.len(), mtu, 52, 64);
+        // Some messages are long enough for windows to open, and to lose something.
+        for sending in traffic.iter_mut().filter(|sending| sending.flow == 0) {
+            sending.bytes *= segments;
+        }
+        Case { config, hosts, traffic }
+    })
 }
 
 /// A network that stores and forwards, and what is sent on it.

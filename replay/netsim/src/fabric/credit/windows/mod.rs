@@ -6,7 +6,6 @@
 //! instant comes to the same in any order, so that neither the number of parts nor that of threads shows in a result.
 
 mod part;
-mod parts;
 
 use super::config::CreditConfig;
 use super::link_numbers::{Cut, LinkNumbers};
@@ -16,22 +15,14 @@ use crate::count::count;
 use crate::fabric::FabricError;
 use crate::fabric::packet::{HostLinksDiffer, LinkTime};
 use crate::fabric::windows::{
-    HostMessages, PartObserver, Threads, WindowProgress, WindowedRun, WindowsCost, WindowsWanted,
+    HostMessages, PartObserver, Parts, Threads, Unsuited, WindowProgress, WindowedRun, WindowsCost, WindowsWanted,
 };
 use crate::network::{HostIndex, LinkFigures, NetworkFigures, Simulation};
 use crate::routing::{BubbleAt, BubbleConfig, Routes, RoutingConfig};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, Topology};
-use crate::units::DurationPs;
 use part::{Part, Shared};
-use parts::Parts;
 use std::sync::Arc;
-
-/// Fewer packets a window and part than these, were all links busy, and threads would meet more than they work.
-const PACKETS_OF_A_WINDOW: u64 = 256;
-
-/// Why a network is not run in windows; nothing where they would be of no use.
-pub struct Unsuited(pub Option<String>);
 
 /// A network of InfiniBand, to be run in windows.
 pub struct Windowed {
@@ -66,10 +57,12 @@ impl Windowed {
         if wanted_parts < 2 && !wanted.always {
             return Ok(Err(Unsuited(None)));
         }
-        let parts = Parts::new(&topology, &timings, wanted_parts);
-        if !wanted.always && parts.packets_of_a_window(&topology, &timings, &config) < PACKETS_OF_A_WINDOW {
-            let window = DurationPs(parts.window_ps);
-            let reason = format!("its parts would be by themselves for {window} at a time, too short to pay");
+        let Some(parts) = Parts::new(&topology, wanted_parts, |link| alone_ps(&timings, link)) else {
+            return Ok(Err(Unsuited(None)));
+        };
+        let flits = u32::try_from(config.largest_flits()).unwrap_or(u32::MAX);
+        let packet_ps = |link| timings.get(link).time(flits, 0).ps();
+        if let Some(reason) = parts.too_short(&topology, packet_ps).filter(|_| !wanted.always) {
             return Ok(Err(Unsuited(Some(reason))));
         }
         let routes = Routes::new(&config.routing, &topology, config.seed)?;
@@ -121,6 +114,15 @@ impl Windowed {
         let shared = Shared { topology, cut, window_ps };
         Ok(Windows { shared, parts, threads: Threads::default(), observer })
     }
+}
+
+/// How long what the beginning of a link does does not show at its end, and the other way round.
+fn alone_ps(timings: &LinkTimings, link: LinkId) -> u64 {
+    // A credit is free at the earliest when a flit has left, by the fastest of all links: small packets have no more.
+    let credit = timings.timings.iter().map(|timing| timing.first(0).ps()).min().unwrap_or(0);
+    let timing = timings.get(link);
+    let packet = timing.first(0).ps().saturating_add(timing.delay.ps());
+    packet.min(credit.saturating_add(timing.back.ps())).max(1)
 }
 
 /// Why a network of `config` is run by events only, if it is.

@@ -1,10 +1,9 @@
-//! Where a network is cut: through links on which packets and credits take long.
+//! Where a network is cut: through links on which packets, and what is told back of them, take long.
 
-use super::super::config::CreditConfig;
-use super::super::link_timing::LinkTimings;
+use super::levels::levels;
 use crate::count::count;
-use crate::fabric::windows::levels;
 use crate::topology::{LinkId, NodeId, Topology};
+use crate::units::DurationPs;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -12,9 +11,11 @@ use std::ops::Range;
 const UNCUT_PS: u64 = 10_000_000;
 /// A part may have so much more than its share of the ports, in percent.
 const UNEVEN: u64 = 125;
+/// Fewer packets a window and part than these, were all links busy, and threads would meet more than they work.
+const PACKETS_OF_A_WINDOW: u64 = 256;
 
 /// Which nodes are simulated together.
-pub(super) struct Parts {
+pub(in crate::fabric) struct Parts {
     pub count: u16,
     /// The part of each node.
     pub part_of: Vec<u16>,
@@ -23,13 +24,15 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// `wanted` parts of `topology`, fewer if it has fewer switches. Hosts are with their switches.
-    pub fn new(topology: &Topology, timings: &LinkTimings, wanted: u16) -> Self {
+    /// `wanted` parts of `topology`, fewer if it has fewer switches. Hosts are with their switches. `alone_ps` says how long the ends of
+    /// a link are by themselves, picoseconds: what the one where it begins does shows no sooner at the other. Where that is 0 a link is
+    /// not cut; `None` if it is 0 for all.
+    pub fn new(topology: &Topology, wanted: u16, alone_ps: impl Fn(LinkId) -> u64) -> Option<Self> {
         let count = u32::from(wanted).min(topology.switches()).max(1);
         let count = u16::try_from(count).unwrap_or(u16::MAX);
-        let cables = Cables::new(topology, timings);
+        let cables = Cables::new(topology, alone_ps);
         // The longest window comes first: the fewer cables may be cut, the larger are the pieces.
-        let windows: BTreeSet<u64> = cables.all().map(|(_, window)| window).collect();
+        let windows: BTreeSet<u64> = cables.all().map(|(_, window)| window).filter(|window| *window > 0).collect();
         let mut found = None;
         for window in windows.into_iter().rev() {
             let (part_of, even) = cables.shared_out(window, count);
@@ -38,7 +41,11 @@ impl Parts {
                 break;
             }
         }
-        let mut part_of = found.unwrap_or_else(|| cables.shared_out(0, count).0);
+        let mut part_of = match found {
+            Some(part_of) => part_of,
+            None if count > 1 && cables.all().next().is_some() => return None,
+            None => cables.shared_out(0, count).0,
+        };
         for host in 0..topology.hosts() {
             part_of[host as usize] = part_of[topology.switch_of(NodeId(host)).0 as usize];
         }
@@ -47,13 +54,20 @@ impl Parts {
             part_of[link.from.0 as usize] != part_of[link.to.0 as usize]
         };
         let window = cables.all().filter(|(id, _)| cut(id)).map(|(_, window)| window).min();
-        Self { count, window_ps: window.unwrap_or(UNCUT_PS), part_of }
+        Some(Self { count, window_ps: window.unwrap_or(UNCUT_PS), part_of })
+    }
+
+    /// Why these parts are better not run in windows, if so; a packet takes a link so long as `packet_ps` says.
+    pub fn too_short(&self, topology: &Topology, packet_ps: impl Fn(LinkId) -> u64) -> Option<String> {
+        let packets = self.packets_of_a_window(topology, packet_ps);
+        let window = DurationPs(self.window_ps);
+        (packets < PACKETS_OF_A_WINDOW)
+            .then(|| format!("its parts would be by themselves for {window} at a time, too short to pay"))
     }
 
     /// Packets that cross the links of a part in a window, if all are busy.
-    pub fn packets_of_a_window(&self, topology: &Topology, timings: &LinkTimings, config: &CreditConfig) -> u64 {
-        let flits = u32::try_from(config.largest_flits()).unwrap_or(u32::MAX);
-        let links = (0..topology.links().len()).map(|id| timings.get(LinkId(count(id))).time(flits, 0).ps().max(1));
+    fn packets_of_a_window(&self, topology: &Topology, packet_ps: impl Fn(LinkId) -> u64) -> u64 {
+        let links = (0..topology.links().len()).map(|id| packet_ps(LinkId(count(id))).max(1));
         let packets: u128 = links.map(|packet| u128::from(self.window_ps) * 1_000 / u128::from(packet)).sum();
         u64::try_from(packets / 1_000 / u128::from(self.count.max(1))).unwrap_or(u64::MAX)
     }
@@ -66,20 +80,13 @@ struct Cables<'a> {
 }
 
 impl<'a> Cables<'a> {
-    fn new(topology: &'a Topology, timings: &LinkTimings) -> Self {
-        // A credit is free at the earliest when a flit has left, by the fastest of all links: small packets have no more.
-        let credit = timings.timings.iter().map(|timing| timing.first(0).ps()).min().unwrap_or(0);
-        let window = |id: LinkId| {
-            let timing = timings.get(id);
-            let packet = timing.first(0).ps().saturating_add(timing.delay.ps());
-            packet.min(credit.saturating_add(timing.back.ps()))
-        };
+    fn new(topology: &'a Topology, alone_ps: impl Fn(LinkId) -> u64) -> Self {
         let between = |id: &LinkId| {
             let link = topology.link(*id);
             !topology.is_host(link.from) && !topology.is_host(link.to)
         };
         let ids = (0..topology.links().len()).step_by(2).map(|id| LinkId(count(id))).filter(between);
-        Self { cables: ids.map(|id| (id, window(id).min(window(id.back())).max(1))).collect(), topology }
+        Self { cables: ids.map(|id| (id, alone_ps(id).min(alone_ps(id.back())))).collect(), topology }
     }
 
     fn all(&self) -> impl Iterator<Item = (LinkId, u64)> + '_ {
