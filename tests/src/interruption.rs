@@ -15,6 +15,7 @@ use signal_hook::flag;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// SIGINT and SIGTERM end this process at once, but while another program runs: then that one is told to end first, so that it can clean up.
+/// A second signal ends this process in any case.
 #[derive(Debug)]
 pub struct Interruption {
     came: Arc<AtomicBool>,
@@ -30,6 +31,7 @@ impl Interruption {
         let (came, at_once) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(true)));
         for signal in [SIGINT, SIGTERM] {
             flag::register_conditional_default(signal, Arc::clone(&at_once))?;
+            flag::register_conditional_shutdown(signal, 130, Arc::clone(&came))?;
             flag::register(signal, Arc::clone(&came))?;
         }
         Ok(Self { came, at_once })

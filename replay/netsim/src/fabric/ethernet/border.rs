@@ -85,15 +85,16 @@ impl Border {
 
     /// Puts a packet, which begins to cross `link`, into the mail if that ends elsewhere. Returns whether it does.
     pub fn send_away(&mut self, link: u32, arrives: SimTime, packet: &Packet) -> bool {
-        let part = self.ends_in[link as usize];
-        if part == self.part {
+        if !self.ends_elsewhere(link) {
             return false;
         }
         let (flow, is_ack) = packet.flow();
-        if let Some(ways) = self.ways(flow) {
+        let known = self.ways(flow);
+        debug_assert!(known.is_some(), "flow {flow} has come here by its ways");
+        if let Some(ways) = known {
             let start = if is_ack { ways.back } else { ways.there };
             let crossing = Crossing { arrives, link, hop: packet.at - start, ends: ways.ends, packet: *packet };
-            self.mail[usize::from(part)].packets.push(crossing);
+            self.mail[usize::from(self.ends_in[link as usize])].packets.push(crossing);
         }
         true
     }

@@ -205,10 +205,8 @@ impl Ethernet {
 
     /// What a frame without data takes on a link when nothing else is under way.
     fn idle_ps(&self, link: u32) -> u64 {
-        let elsewhere = || port(&self.config, &self.topology, self.topology.link(LinkId(link)));
-        self.ports
-            .get(link)
-            .map_or_else(|| elsewhere().idle_ps(self.wire_bytes(0)), |port| port.idle_ps(self.wire_bytes(0)))
+        // Also of links that begin in another part.
+        port(&self.config, &self.topology, self.topology.link(LinkId(link))).idle_ps(self.wire_bytes(0))
     }
 
     fn add_flow(&mut self, source: HostIndex, destination: HostIndex) -> u32 {
