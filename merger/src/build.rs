@@ -24,11 +24,12 @@ use crate::history;
 use crate::join::{self, AddressBook, Direction, Found, ObservedConnection, ObservedFlow};
 use crate::joined::{ThreadStart, ThreadStarts};
 use crate::jvm_events::{JvmEvents, Near};
+use crate::kernel::Counted;
 use crate::loss::{LossKind, Note as _};
 use crate::maps::{HashMap, HashSet};
 use crate::merged::Merged;
 use crate::network::{self, FlowTraffic, Traffic};
-use crate::owners::{self, Attribution, End, Findings, Listeners};
+use crate::owners::{self, Attribution, Findings, Listeners};
 use crate::packed_stream::{PackedStream, StreamSpill};
 use crate::processes::Processes;
 use crate::progress::Unit;
@@ -96,7 +97,7 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let Survey { flows, found, .. } = survey;
     let links = links(&hosts, &book, &listeners, &alignment, &flows, found)?;
     let (jvm, threads) = jvm_events(&mut hosts, &processes).map_err(MergeError::Spill)?;
-    let Findings { attribution, contradicted, fetches, serving } =
+    let Findings { attribution, counted, contradicted, fetches, serving } =
         owners::investigate(&links, &hosts, &book, &processes, &listeners, &jvm).map_err(MergeError::Spill)?;
     // Of the others all is known now.
     for host in &mut hosts {
@@ -116,7 +117,7 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         spill: StreamSpill::beyond(options.packet_bytes / STREAMS_SHARE),
         messages: MessageLog::default(),
     };
-    let (links, attribution) = wanted(links, attribution, span);
+    let ((links, attribution), counted) = wanted((links, attribution), counted, span);
     let by_flow = by_flow(&links);
     let traffic = Mutex::new(Traffic::default());
     let stored: Vec<Mutex<Packets>> =
@@ -138,7 +139,8 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         let of_flow = FlowTraffic::of(flow, &views, &book);
         traffic.lock().unwrap_or_else(PoisonError::into_inner).add(of_flow)?;
         for number in numbers.iter().map(|number| *number as usize) {
-            let (connection, of_ways) = reader.read(number, (&links[number], &attribution[number]), &views)?;
+            let of_link = (&links[number], &attribution[number], &counted[number]);
+            let (connection, of_ways) = reader.read(number, of_link, &views)?;
             let (read, streams) = &mut *read.lock().unwrap_or_else(PoisonError::into_inner);
             read.push(connection)?;
             streams[number] = of_ways;
@@ -147,7 +149,7 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         io::Result::Ok(early)
     });
     let early = early.try_reduce(TooEarly::default, |a, b| Ok(a.plus(b))).map_err(MergeError::Spill)?;
-    drop((stored, flows, by_flow));
+    drop((stored, flows, by_flow, counted));
     let (read, streams) = read.into_inner().unwrap_or_else(PoisonError::into_inner);
     let Reader { messages, .. } = reader;
     alignment.early += early.count;
@@ -232,17 +234,17 @@ fn links(
 }
 
 /// Those connections that were open in a span.
-fn wanted(
-    mut links: Vec<ObservedConnection>,
-    mut attribution: Vec<Attribution>,
+fn wanted<T>(
+    (mut links, mut attribution): (Vec<ObservedConnection>, Vec<Attribution>),
+    mut counted: Vec<T>,
     span: Span,
-) -> (Vec<ObservedConnection>, Vec<Attribution>) {
+) -> ((Vec<ObservedConnection>, Vec<Attribution>), Vec<T>) {
     let met: Vec<bool> = links.iter().map(|link| span.meets(link.first_ns, link.last_ns)).collect();
-    let mut of_links = met.iter();
+    let [mut of_links, mut of_attribution, mut of_counted] = [(); 3].map(|()| met.iter());
     links.retain(|_| of_links.next() == Some(&true));
-    let mut of_attribution = met.iter();
     attribution.retain(|_| of_attribution.next() == Some(&true));
-    (links, attribution)
+    counted.retain(|_| of_counted.next() == Some(&true));
+    ((links, attribution), counted)
 }
 
 /// The numbers of all connections, flow by flow.
@@ -342,7 +344,7 @@ impl Reader<'_> {
     fn read(
         &self,
         number: usize,
-        (link, attribution): (&ObservedConnection, &Attribution),
+        (link, attribution, counted): (&ObservedConnection, &Attribution, &[Counted; 2]),
         views: &Views,
     ) -> io::Result<(Read, [PackedStream; 2])> {
         let usual = |address: SocketAddr| self.book.host_of(address.ip(), link.host).and_then(|host| self.shifts[host]);
@@ -378,15 +380,15 @@ impl Reader<'_> {
         let timed: Vec<(Draft, Times)> = timed.collect();
         let (messages, protocol) =
             self.messages.take(framed.protocol, timed, |timed, words| assembly::message(connection, timed, words))?;
-        let [at_client, at_server] = &attribution.ends;
-        let summed = |direction: &Direction, end: &End| ReadDirection {
+        let [at_client, at_server] = counted;
+        let summed = |direction: &Direction, counted: &Counted| ReadDirection {
             end: direction.end,
             seen: direction.seen,
             retransmitted: direction.retransmitted,
             early: direction.early,
-            kernel_bytes: end.counted.bytes(&direction.stream, link.syn_seen, link.end_seen),
+            kernel_bytes: counted.bytes(&direction.stream, link.syn_seen, link.end_seen),
             limits: direction.limits,
-            kernel_limits: end.counted.limits(link.syn_seen),
+            kernel_limits: counted.limits(link.syn_seen),
         };
         let directions = [summed(&client, at_client), summed(&server, at_server)];
         // The payload is not needed any more, and is most of the memory.

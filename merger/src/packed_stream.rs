@@ -19,21 +19,43 @@ const LONG_BLOCK: usize = 256;
 #[derive(Clone, Debug, Default)]
 pub struct PackedStream {
     bytes: Bytes,
-    blocks: Vec<Block>,
+    blocks: Blocks,
     /// Segments of each but the last one.
     block: u32,
 }
 
-/// Where segments lie.
+/// Where segments lie. There are many streams: what most of them do not have is behind a pointer.
 #[derive(Clone, Debug)]
 enum Bytes {
-    Held(Vec<u8>),
-    Spilled { file: Arc<TemporaryFile>, at: u64, length: usize },
+    Held(Box<[u8]>),
+    Spilled(Box<Spilled>),
+}
+
+#[derive(Clone, Debug)]
+struct Spilled {
+    file: Arc<TemporaryFile>,
+    at: u64,
+    length: usize,
 }
 
 impl Default for Bytes {
     fn default() -> Self {
-        Self::Held(Vec::new())
+        Self::Held(Box::default())
+    }
+}
+
+/// Where blocks begin.
+#[derive(Clone, Debug)]
+enum Blocks {
+    /// The only one, at the first byte.
+    One(Block),
+    /// None, or several.
+    Listed(Box<[Block]>),
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        Self::Listed(Box::default())
     }
 }
 
@@ -62,18 +84,17 @@ impl StreamSpill {
     /// # Errors
     /// If the file cannot be made or written.
     pub fn keep(&self, mut stream: PackedStream) -> io::Result<PackedStream> {
-        let Bytes::Held(bytes) = &mut stream.bytes else { return Ok(stream) };
+        let Bytes::Held(bytes) = &stream.bytes else { return Ok(stream) };
         let length = bytes.len();
         let counted = length as u64;
         if length <= SMALL_BYTES || self.held.fetch_add(counted, Ordering::Relaxed) + counted <= self.limit {
-            bytes.shrink_to_fit();
             return Ok(stream);
         }
         self.held.fetch_sub(counted, Ordering::Relaxed);
         let file = self.file()?;
         let at = self.end.fetch_add(counted, Ordering::Relaxed);
         file.write_all_at(bytes, at)?;
-        stream.bytes = Bytes::Spilled { file, at, length };
+        stream.bytes = Bytes::Spilled(Box::new(Spilled { file, at, length }));
         Ok(stream)
     }
 
@@ -137,7 +158,8 @@ impl PackedStream {
             }
             context.write(&mut bytes, segment);
         }
-        Self { bytes: Bytes::Held(bytes), blocks, block: block as u32 }
+        let blocks = if let [one] = blocks[..] { Blocks::One(one) } else { Blocks::Listed(blocks.into()) };
+        Self { bytes: Bytes::Held(bytes.into()), blocks, block: block as u32 }
     }
 
     /// All segments.
@@ -145,7 +167,7 @@ impl PackedStream {
     /// # Errors
     /// If they lie in a file that cannot be read.
     pub fn unpacked(&self) -> io::Result<Stream> {
-        Ok(Stream { segments: self.segments(0, self.blocks.len(), |_| true)? })
+        Ok(Stream { segments: self.segments(0, self.blocks().len(), |_| true)? })
     }
 
     /// The segments that hold bytes of `offset..offset + bytes`, as [`Stream::range`] has them.
@@ -154,20 +176,28 @@ impl PackedStream {
     /// If they lie in a file that cannot be read.
     pub fn range(&self, offset: u64, bytes: u64) -> io::Result<Vec<Segment>> {
         let end = offset.saturating_add(bytes);
-        let before = self.blocks.partition_point(|block| block.offset <= offset).saturating_sub(1);
-        let behind = self.blocks.partition_point(|block| block.offset < end);
+        let before = self.blocks().partition_point(|block| block.offset <= offset).saturating_sub(1);
+        let behind = self.blocks().partition_point(|block| block.offset < end);
         self.segments(before, behind, |segment| {
             segment.offset + u64::from(segment.bytes) > offset && segment.offset < end
         })
     }
 
+    fn blocks(&self) -> &[Block] {
+        match &self.blocks {
+            Blocks::One(block) => std::slice::from_ref(block),
+            Blocks::Listed(blocks) => blocks,
+        }
+    }
+
     /// Those segments of some blocks that are wanted.
     fn segments(&self, from: usize, to: usize, is_wanted: impl Fn(&Segment) -> bool) -> io::Result<Vec<Segment>> {
-        let Some(first) = self.blocks.get(from) else { return Ok(Vec::new()) };
-        let bytes = self.bytes.read(first.at, self.blocks.get(to.max(from)).map(|block| block.at))?;
+        let blocks = self.blocks();
+        let Some(first) = blocks.get(from) else { return Ok(Vec::new()) };
+        let bytes = self.bytes.read(first.at, blocks.get(to.max(from)).map(|block| block.at))?;
         let (mut context, mut rest) = (Context::default(), &bytes[..]);
         let mut wanted = Vec::with_capacity(to.saturating_sub(from) * self.block as usize);
-        let mut next = self.blocks[from..].iter();
+        let mut next = blocks[from..].iter();
         let read = (0..).map_while(|number| {
             if number % self.block == 0
                 && let Some(block) = next.next()
@@ -186,9 +216,9 @@ impl Bytes {
     fn read(&self, from: usize, to: Option<usize>) -> io::Result<Cow<'_, [u8]>> {
         match self {
             Self::Held(bytes) => Ok(bytes.get(from..to.unwrap_or(bytes.len())).unwrap_or(&[]).into()),
-            Self::Spilled { file, at, length } => {
-                let mut bytes = vec![0; to.unwrap_or(*length).saturating_sub(from)];
-                file.read_exact_at(&mut bytes, at + from as u64)?;
+            Self::Spilled(spilled) => {
+                let mut bytes = vec![0; to.unwrap_or(spilled.length).saturating_sub(from)];
+                spilled.file.read_exact_at(&mut bytes, spilled.at + from as u64)?;
                 Ok(bytes.into())
             }
         }
@@ -284,7 +314,7 @@ mod tests {
             spill.keep(PackedStream::of(&stream)).unwrap();
             let packed = spill.keep(PackedStream::of(&stream)).unwrap();
             let is_large = matches!(&PackedStream::of(&stream).bytes, Bytes::Held(bytes) if bytes.len() > SMALL_BYTES);
-            prop_assert_eq!(matches!(packed.bytes, Bytes::Spilled { .. }), limit == 0 && is_large);
+            prop_assert_eq!(matches!(packed.bytes, Bytes::Spilled(_)), limit == 0 && is_large);
             prop_assert_eq!(packed.range(from, bytes).unwrap(), stream.range(from, bytes));
             prop_assert_eq!(packed.unpacked().unwrap(), stream);
         }

@@ -88,10 +88,10 @@ pub(crate) fn unload(lone: Vec<(usize, LoneFlow)>) -> io::Result<Views> {
 
 /// The hosts of a flow's lower and of its higher address, where these are two that have both seen it.
 fn ends(flow: &ObservedFlow, book: &AddressBook) -> Option<(usize, usize)> {
-    if flow.key.host.is_some() {
+    if flow.key.host().is_some() {
         return None;
     }
-    let (low, high) = (book.host_of(flow.key.low.ip(), None)?, book.host_of(flow.key.high.ip(), None)?);
+    let (low, high) = (book.host_of(flow.key.low().ip(), None)?, book.host_of(flow.key.high().ip(), None)?);
     // A third host may have seen it as well, and one of the two not at all.
     (low != high && flow.hosts.contains(&low) && flow.hosts.contains(&high)).then_some((low, high))
 }

@@ -1,6 +1,6 @@
 //! Between which addresses packets went, and which way.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use trace::packet::Direction;
 
@@ -9,12 +9,40 @@ use trace::packet::Direction;
 /// Addresses like 127.0.0.1 mean another host on each host: `host` tells these apart, and is `None` for all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey {
-    /// The lower address.
-    pub low: SocketAddr,
-    /// The higher address.
-    pub high: SocketAddr,
-    /// The host, by its number, if the addresses mean something on it only.
-    pub host: Option<usize>,
+    low: PackedAddress,
+    high: PackedAddress,
+    host: Option<u32>,
+}
+
+/// A canonical address in 20 bytes, ordered as [`SocketAddr`]s are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct PackedAddress {
+    is_v6: bool,
+    /// Of an IPv4 address the first four.
+    octets: [u8; 16],
+    port: u16,
+}
+
+impl From<SocketAddr> for PackedAddress {
+    fn from(address: SocketAddr) -> Self {
+        let octets = match address.ip() {
+            IpAddr::V4(ip) => {
+                let mut octets = [0; 16];
+                octets[..4].copy_from_slice(&ip.octets());
+                octets
+            }
+            IpAddr::V6(ip) => ip.octets(),
+        };
+        Self { is_v6: address.is_ipv6(), octets, port: address.port() }
+    }
+}
+
+impl From<PackedAddress> for SocketAddr {
+    fn from(PackedAddress { is_v6, octets, port }: PackedAddress) -> Self {
+        let [a, b, c, d, ..] = octets;
+        let ip = if is_v6 { Ipv6Addr::from(octets).into() } else { Ipv4Addr::new(a, b, c, d).into() };
+        Self::new(ip, port)
+    }
 }
 
 impl FlowKey {
@@ -24,7 +52,26 @@ impl FlowKey {
         let forward = source <= destination;
         let (low, high) = if forward { (source, destination) } else { (destination, source) };
         let local = low.ip().is_loopback() || high.ip().is_loopback();
-        (Self { low, high, host: local.then_some(host) }, forward)
+        let host = local.then(|| u32::try_from(host).unwrap_or(u32::MAX));
+        (Self { low: low.into(), high: high.into(), host }, forward)
+    }
+
+    /// The lower address.
+    #[must_use]
+    pub fn low(&self) -> SocketAddr {
+        self.low.into()
+    }
+
+    /// The higher address.
+    #[must_use]
+    pub fn high(&self) -> SocketAddr {
+        self.high.into()
+    }
+
+    /// The host, by its number, if the addresses mean something on it only.
+    #[must_use]
+    pub fn host(&self) -> Option<usize> {
+        self.host.map(|host| host as usize)
     }
 }
 
@@ -42,5 +89,29 @@ pub fn direction_of(source: IpAddr, destination: IpAddr, own: impl Fn(IpAddr) ->
         (true, false) => Direction::Out,
         (false, true) => Direction::In,
         (false, false) => Direction::Foreign,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn address() -> impl Strategy<Value = SocketAddr> {
+        // Few, so that some are the same.
+        let v4 = prop_oneof![any::<[u8; 4]>(), Just([10, 0, 0, 1])].prop_map(IpAddr::from);
+        let v6 = prop_oneof![any::<[u8; 16]>(), Just([0; 16])].prop_map(IpAddr::from);
+        (prop_oneof![v4, v6], prop_oneof![any::<u16>(), Just(80)])
+            .prop_map(|(ip, port)| canonical(SocketAddr::new(ip, port)))
+    }
+
+    proptest! {
+        #[test]
+        fn packed_addresses_are_as_they_were_and_in_their_order(a in address(), b in address()) {
+            let (packed_a, packed_b) = (PackedAddress::from(a), PackedAddress::from(b));
+            prop_assert_eq!(SocketAddr::from(packed_a), a);
+            prop_assert_eq!(packed_a.cmp(&packed_b), a.cmp(&b));
+        }
     }
 }

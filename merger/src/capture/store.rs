@@ -475,7 +475,7 @@ impl Packets {
 }
 
 fn too_much(key: &FlowKey) -> io::Error {
-    let FlowKey { low, high, .. } = key;
+    let (low, high) = (key.low(), key.high());
     io::Error::other(format!(
         "more than 4 GiB of packets between {low} and {high}; record less of each (tcpdump -s 128)"
     ))

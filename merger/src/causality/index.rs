@@ -73,10 +73,12 @@ pub struct Index<'a> {
     by_method: HashMap<&'a str, Vec<u32>>,
     /// Exchanges but calls by connection and number.
     exchanges: HashMap<(ConnectionId, i64), Exchange>,
-    /// Messages by connection, those of one in order.
-    by_connection: Vec<MessageId>,
-    /// Where those of each connection end.
-    ends_of_connections: Vec<u32>,
+    /// By connection its first message; [`NONE`] = it has none.
+    first: Vec<u32>,
+    /// By message the one before it on its connection.
+    before: Places,
+    /// By message that opens an RPC connection the first call behind it.
+    opened_for: Places,
     /// By request the span in which a process made it: calls, block reads and writes, fetches.
     made_in: Places,
     /// By request the span in which a process worked on it.
@@ -132,19 +134,22 @@ impl<'a> Index<'a> {
             call_of: places(),
             made_in: places(),
             served_in: places(),
+            first: vec![NONE; joined.connections.len()],
+            before: places(),
+            opened_for: places(),
             ..Self::default()
         };
         let mut left = vec![0u32; joined.connections.len()];
         joined.messages.iter().for_each(|message| left[message.connection.index()] += 1);
-        // First where each begins; when all are there, where it ends.
-        let begins = left.iter().scan(0, |end, count| Some(std::mem::replace(end, *end + count)));
-        index.ends_of_connections = begins.collect();
-        index.by_connection = vec![MessageId(0); joined.messages.len()];
-        let mut open = OpenCalls::default();
+        let mut last = index.first.clone();
+        let (mut open, mut openings) = (OpenCalls::default(), HashMap::default());
         for message in joined.messages.iter() {
-            let place = &mut index.ends_of_connections[message.connection.index()];
-            index.by_connection[*place as usize] = message.message;
-            *place += 1;
+            let connection = message.connection.index();
+            match some(std::mem::replace(&mut last[connection], message.message.0)) {
+                Some(before) => index.before.set(message.message, before),
+                None => index.first[connection] = message.message.0,
+            }
+            index.open(&message, &mut openings);
             index.take(joined, &message, &mut open);
             let left = &mut left[message.connection.index()];
             *left -= 1;
@@ -168,6 +173,21 @@ impl<'a> Index<'a> {
             }
         }
         index
+    }
+
+    /// Notes what a message opens its connection for; `openings` are those of connections on which no call has come since.
+    fn open(&mut self, message: &Message<'_>, openings: &mut HashMap<ConnectionId, Vec<MessageId>>) {
+        match message.kind {
+            MessageKind::RpcConnect | MessageKind::Sasl => {
+                openings.entry(message.connection).or_default().push(message.message);
+            }
+            MessageKind::RpcRequest if message.from_client => {
+                for opening in openings.remove(&message.connection).into_iter().flatten() {
+                    self.opened_for.set(opening, message.message.0);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Gives back what only helps to append.
@@ -258,11 +278,20 @@ impl<'a> Index<'a> {
         Some(all[before])
     }
 
-    /// Messages of a connection, in order.
-    pub fn of_connection(&self, connection: ConnectionId) -> &[MessageId] {
-        let end = |number: usize| self.ends_of_connections[number] as usize;
-        let begin = connection.index().checked_sub(1).map_or(0, end);
-        &self.by_connection[begin..end(connection.index())]
+    /// The first message of a connection.
+    pub fn first_of(&self, connection: ConnectionId) -> Option<MessageId> {
+        some(self.first[connection.index()]).map(MessageId)
+    }
+
+    /// The messages of a message's connection before it, the last one first.
+    pub fn before(&self, message: MessageId) -> impl Iterator<Item = MessageId> {
+        let before = |message: &MessageId| self.before.get(*message).map(|before| MessageId(number(before)));
+        std::iter::successors(before(&message), before)
+    }
+
+    /// The first call behind a message that opens its connection.
+    pub fn opened_for(&self, opening: MessageId) -> Option<MessageId> {
+        self.opened_for.get(opening).map(|call| MessageId(number(call)))
     }
 
     /// The exchange of a message.
@@ -306,7 +335,8 @@ impl<'a> Index<'a> {
     /// If a temporary file failed.
     pub fn check(&self) -> io::Result<()> {
         self.calls.check()?;
-        [&self.call_of, &self.made_in, &self.served_in].into_iter().try_for_each(|places| places.0.check())
+        let places = [&self.call_of, &self.before, &self.opened_for, &self.made_in, &self.served_in];
+        places.into_iter().try_for_each(|places| places.0.check())
     }
 
     /// Calls of a method, in order.

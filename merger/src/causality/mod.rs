@@ -152,7 +152,7 @@ pub fn find(
     drop(streams);
     given_up();
     let pieces = pieces?;
-    let timers = Timers::find(joined, &index, &pieces, &mut graph);
+    let timers = Timers::find(joined, &index, &pieces, &mut graph)?;
     LastPolls::watch(joined, &mut graph);
     let (consumed, taken) = hidden::consume(joined, &index, &pieces, &measured, &mut graph);
     let threads = Threads::new(joined, &index, &pieces, &timers, &graph, &consumed)?;

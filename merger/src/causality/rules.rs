@@ -112,12 +112,8 @@ impl<'a> CauseInference<'a> {
             self.wait(message, Cause::sent(self.pieces.first(asked.message), Evidence::Exchange));
             return;
         }
-        let messages = self.index.of_connection(message.connection);
-        let after = messages.partition_point(|other| *other <= message.message);
-        let mut later = messages[after..].iter().map(|id| self.joined.message(*id));
-        let call = later.find(|other| other.from_client && other.kind == MessageKind::RpcRequest);
-        if let Some(call) = call.filter(|_| message.from_client) {
-            for cause in self.causes_of_request(&call, message.sent_ns) {
+        if let Some(call) = self.index.opened_for(message.message).filter(|_| message.from_client) {
+            for cause in self.causes_of_request(&self.joined.message(call), message.sent_ns) {
                 self.wait(message, cause);
             }
         }
@@ -173,7 +169,7 @@ impl<'a> CauseInference<'a> {
 
     /// Lets a call wait for `cause`, or, where a connection was opened for it after that, the opening.
     pub fn call_because(&mut self, message: &Message<'_>, cause: Cause) {
-        let opening = *self.index.of_connection(message.connection).first().unwrap_or(&message.message);
+        let opening = self.index.first_of(message.connection).unwrap_or(message.message);
         let opening = &self.joined.message(opening);
         let opens = opening.from_client
             && matches!(opening.kind, MessageKind::RpcConnect | MessageKind::Sasl)
@@ -231,7 +227,7 @@ impl<'a> CauseInference<'a> {
     fn made_at(&self, message: &Message<'_>) -> u64 {
         let made = self.made_by(message).map_or(message.sent_ns, |(_, at)| at.min(message.sent_ns));
         let connection = &self.joined.connections[message.connection.index()];
-        let opens = self.index.of_connection(message.connection).first() == Some(&message.message);
+        let opens = self.index.first_of(message.connection) == Some(message.message);
         if opens && message.from_client && connection.syn_seen { made.min(connection.first_ns) } else { made }
     }
 
@@ -489,10 +485,8 @@ impl<'a> CauseInference<'a> {
     }
 
     fn before(&self, message: &Message<'_>) -> impl Iterator<Item = Message<'a>> + use<'a> {
-        let joined = self.joined;
-        let messages: &'a [MessageId] = self.index.of_connection(message.connection);
-        let place = messages.partition_point(|other| *other < message.message);
-        messages[..place].iter().rev().map(|id| joined.message(*id))
+        let (joined, index) = (self.joined, self.index);
+        index.before(message.message).map(|id| joined.message(id))
     }
 
     /// The message of the same kind and block on the hop before.

@@ -261,7 +261,7 @@ fn of_deliveries(joined: &Joined, deliveries: &RecordLog<(u64, u32)>, timers: &T
     for (message, (at, last)) in joined.messages.iter().zip(deliveries.iter()) {
         let Some(process) = super::index::receiver(joined, &message) else { continue };
         let says_nothing = matches!(message.kind, MessageKind::RpcConnect | MessageKind::RpcPing | MessageKind::Sasl);
-        if says_nothing || timers.of_message(message.message).is_some() {
+        if says_nothing || timers.has(message.message) {
             continue;
         }
         let cause = Cause::delivered(last as usize, Evidence::Heuristic);
@@ -296,7 +296,7 @@ fn sorted<T: Record + Ord + Send>(mut records: impl Iterator<Item = T>) -> io::R
 fn beating(joined: &Joined, timers: &Timers) -> HashSet<Thread> {
     let mut beating: HashMap<Thread, bool> = HashMap::default();
     for span in joined.spans.iter() {
-        let beats = span.request.is_some_and(|request| timers.of_message(request).is_some());
+        let beats = span.request.is_some_and(|request| timers.has(request));
         *beating.entry((span.process, span.thread)).or_insert(true) &= beats;
     }
     beating.into_iter().filter(|(_, beats)| *beats).map(|(thread, _)| thread).collect()

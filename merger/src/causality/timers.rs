@@ -1,6 +1,7 @@
 //! Loops that beat on their own account: which RPC methods they call, and their beats.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use trace::ids::{ConnectionId, MessageId, ProcessId, TimerId};
 use trace::rows::{Evidence, TimerRow};
@@ -10,6 +11,7 @@ use super::index::{Call, Index, role};
 use super::pieces::Pieces;
 use crate::joined::Joined;
 use crate::maps::{HashMap, HashSet};
+use crate::spilled::{Sorted, Sorter};
 
 /// Methods that are called by loops with a pause, and by nothing else.
 ///
@@ -40,12 +42,19 @@ const LOOPS: &[&str] = &[
 pub struct Timers {
     rows: Vec<TimerRow>,
     by_process: HashMap<(ProcessId, String), TimerId>,
-    members: HashMap<MessageId, TimerId>,
+    /// By message, 64 in one: whether it is half a beat.
+    halves: Vec<u64>,
 }
+
+/// Memory that what is measured of beats takes at most, until it is sorted, bytes.
+const MEASURED_BYTES: usize = 1 << 20;
 
 impl Timers {
     /// Finds the beats, gives each its cause where it is the pause after the beat before, and notes them in the graph.
-    pub fn find(joined: &Joined, index: &Index<'_>, pieces: &Pieces, graph: &mut Graph) -> Self {
+    ///
+    /// # Errors
+    /// If a temporary file fails.
+    pub fn find(joined: &Joined, index: &Index<'_>, pieces: &Pieces, graph: &mut Graph) -> io::Result<Self> {
         let workers = working_threads(joined);
         // By the numbers of calls.
         let mut groups: BTreeMap<Group<'_>, Vec<u32>> = BTreeMap::new();
@@ -64,22 +73,29 @@ impl Timers {
         }
         // In the order of time, in which their events lie.
         all.sort_unstable_by_key(|(call, _)| *call);
-        let mut timers = Self::default();
+        let mut timers = Self { halves: vec![0; joined.messages.len().div_ceil(64)], ..Self::default() };
+        let mut measured = Sorter::within(MEASURED_BYTES);
         for (call, timer) in all {
             let call = index.call_at(call);
             let Some(answer) = call.response else { continue };
-            loops[timer.index()].add(joined, pieces, graph, timer, (call.request, answer));
-            timers.members.extend([(call.request, timer), (answer, timer)]);
+            let added = loops[timer.index()].add(joined, pieces, graph, timer, (call.request, answer));
+            added.into_iter().flatten().try_for_each(|figure| measured.push(figure))?;
+            [call.request, answer].into_iter().for_each(|half| timers.add(half));
         }
-        for (number, found) in loops.into_iter().enumerate() {
+        let medians = medians(&measured.sorted()?, &loops)?;
+        for ((number, found), medians) in loops.into_iter().enumerate().zip(medians) {
             let timer = timer_id(number);
             if let Some(process) = found.process {
                 timers.by_process.insert((process, found.name.clone()), timer);
             }
-            timers.rows.push(found.row(timer));
+            timers.rows.push(found.row(timer, medians));
             graph.add_beats(found.beats);
         }
-        timers
+        Ok(timers)
+    }
+
+    fn add(&mut self, half: MessageId) {
+        self.halves[half.index() / 64] |= 1 << (half.index() % 64);
     }
 
     /// The timer of a process that calls a method.
@@ -87,9 +103,9 @@ impl Timers {
         self.by_process.get(&(process, method.to_owned())).copied()
     }
 
-    /// The timer of which a message is half a beat.
-    pub fn of_message(&self, message: MessageId) -> Option<TimerId> {
-        self.members.get(&message).copied()
+    /// Whether a message is half a beat.
+    pub fn has(&self, message: MessageId) -> bool {
+        self.halves.get(message.index() / 64).is_some_and(|halves| halves >> (message.index() % 64) & 1 != 0)
     }
 
     /// The rows.
@@ -110,14 +126,21 @@ struct Loop {
     /// Of its last beat.
     connection: Option<ConnectionId>,
     beats: Vec<Beat>,
-    pauses: Vec<u64>,
-    services: Vec<u64>,
-    requests: Vec<u64>,
-    responses: Vec<u64>,
+    /// How many pauses were measured.
+    pauses: usize,
 }
 
+/// What is measured of beats: pauses, times of service, bytes of requests and of responses.
+const FIGURES: usize = 4;
+
+/// The number of a timer and of what was measured of one of its beats, and that.
+type Figure = (u32, u64);
+
+/// By timer the median of each.
+type Medians = [u64; FIGURES];
+
 impl Loop {
-    /// Adds the beat of a call and its answer.
+    /// Adds the beat of a call and its answer. Returns what was measured of it.
     fn add(
         &mut self,
         joined: &Joined,
@@ -125,35 +148,37 @@ impl Loop {
         graph: &mut Graph,
         timer: TimerId,
         (call, answer): (MessageId, MessageId),
-    ) {
+    ) -> [Option<Figure>; FIGURES] {
         let beat = Beat { request: pieces.last(call), response: pieces.last(answer) };
         let number = u32::try_from(self.beats.len()).unwrap_or(u32::MAX);
         for half in [beat.request, beat.response] {
             graph.set_beat(half, timer, number);
         }
-        if let Some(last) = self.beats.last() {
+        let pause = self.beats.last().and_then(|last| {
             let first = pieces.first(call);
-            if graph.wait(first, Cause::delivered(last.response, Evidence::Timer)) {
-                self.pauses.push(graph.happened(first).saturating_sub(graph.arrived(last.response)));
-            }
-        }
-        self.services.push(graph.happened(beat.response).saturating_sub(graph.arrived(beat.request)));
-        self.requests.push(joined.message(call).bytes);
-        self.responses.push(joined.message(answer).bytes);
-        self.connection = Some(joined.message(call).connection);
+            let waits = graph.wait(first, Cause::delivered(last.response, Evidence::Timer));
+            waits.then(|| graph.happened(first).saturating_sub(graph.arrived(last.response)))
+        });
+        let service = graph.happened(beat.response).saturating_sub(graph.arrived(beat.request));
+        let (request, response) = (joined.message(call), joined.message(answer));
+        self.connection = Some(request.connection);
         self.beats.push(beat);
+        self.pauses += usize::from(pause.is_some());
+        let figures = [pause, Some(service), Some(request.bytes), Some(response.bytes)];
+        let mut kinds = timer.0 * FIGURES as u32..;
+        figures.map(|figure| kinds.next().zip(figure))
     }
 
-    fn row(&self, timer: TimerId) -> TimerRow {
+    fn row(&self, timer: TimerId, [pause_ns, service_ns, request_bytes, response_bytes]: Medians) -> TimerRow {
         TimerRow {
             timer,
             name: self.name.clone(),
             process: self.process,
             connection: self.connection.unwrap_or_default(),
-            pause_ns: median(&self.pauses),
-            service_ns: median(&self.services),
-            request_bytes: median(&self.requests),
-            response_bytes: median(&self.responses),
+            pause_ns,
+            service_ns,
+            request_bytes,
+            response_bytes,
             beats: u32::try_from(self.beats.len()).unwrap_or(u32::MAX),
         }
     }
@@ -189,8 +214,17 @@ fn working_threads(joined: &Joined) -> HashSet<(ProcessId, u64)> {
         .collect()
 }
 
-fn median(values: &[u64]) -> u64 {
-    let mut values = values.to_vec();
-    values.sort_unstable();
-    values.get(values.len() / 2).copied().unwrap_or(0)
+/// The medians of each loop; 0 where nothing was measured.
+fn medians(measured: &Sorted<Figure>, loops: &[Loop]) -> io::Result<Vec<Medians>> {
+    let mut medians = vec![Medians::default(); loops.len()];
+    let mut in_order = measured.iter().peekable();
+    while let Some(&(kind, _)) = in_order.peek() {
+        let (timer, figure) = (kind as usize / FIGURES, kind as usize % FIGURES);
+        let count = if figure == 0 { loops[timer].pauses } else { loops[timer].beats.len() };
+        let mut of_kind = std::iter::from_fn(|| in_order.next_if(|(other, _)| *other == kind));
+        medians[timer][figure] = of_kind.nth(count / 2).map_or(0, |(_, value)| value);
+        of_kind.for_each(drop);
+    }
+    measured.check()?;
+    Ok(medians)
 }

@@ -232,17 +232,17 @@ impl ObservedConnection {
         listens: impl Fn(usize, SocketAddr) -> bool,
         moved: impl Fn(usize, u64) -> u64,
     ) -> Self {
-        let listens =
-            |address: SocketAddr| book.host_of(address.ip(), key.host).is_some_and(|host| listens(host, address));
+        let (low, high, host) = (key.low(), key.high(), key.host());
+        let listens = |address: SocketAddr| book.host_of(address.ip(), host).is_some_and(|host| listens(host, address));
         let opened_by_low = found.opened_by_low.or_else(|| found.syn_ack_from_low.map(|low| !low));
-        let client_is_low = opened_by_low.unwrap_or_else(|| match (listens(key.low), listens(key.high)) {
+        let client_is_low = opened_by_low.unwrap_or_else(|| match (listens(low), listens(high)) {
             (true, false) => false,
             (false, true) => true,
             // Ports for outgoing connections lie above those that people choose.
-            _ => key.low.port() > key.high.port(),
+            _ => low.port() > high.port(),
         });
-        let (client, server) = if client_is_low { (key.low, key.high) } else { (key.high, key.low) };
-        let client_host = book.host_of(client.ip(), key.host);
+        let (client, server) = if client_is_low { (low, high) } else { (high, low) };
+        let client_host = book.host_of(client.ip(), host);
         let at_client = found.sightings.iter().find(|seen| Some(seen.host) == client_host);
         let handshake = at_client.and_then(|seen| Some((seen.host, seen.handshake_ns?)));
         let first = |seen: &Sighting| moved(seen.host, seen.range_ns.0);
@@ -250,7 +250,7 @@ impl ObservedConnection {
         Self {
             client,
             server,
-            host: key.host,
+            host,
             first_ns: found.sightings.iter().map(first).min().unwrap_or(0),
             last_ns: found.sightings.iter().map(last).max().unwrap_or(0),
             syn_seen: found.isn.iter().any(Option::is_some),

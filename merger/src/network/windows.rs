@@ -215,7 +215,7 @@ pub(super) fn carried(key: &FlowKey, views: &Views, book: &AddressBook) -> Vec<S
 
 /// The ends of a flow's direction; `None` for what stays on a host, or whose ends were not both captured.
 pub(super) fn ends(key: &FlowKey, forward: bool, book: &AddressBook) -> Option<Ends> {
-    let (low, high) = (book.host_of(key.low.ip(), key.host)?, book.host_of(key.high.ip(), key.host)?);
+    let (low, high) = (book.host_of(key.low().ip(), key.host())?, book.host_of(key.high().ip(), key.host())?);
     let (from, to) = if forward { (low, high) } else { (high, low) };
     (from != to).then_some(Ends { from, to })
 }

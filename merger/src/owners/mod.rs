@@ -37,8 +37,6 @@ pub struct End {
     pub process: Option<ProcessId>,
     /// How that is known.
     pub evidence: Option<OwnerEvidence>,
-    /// What the kernel counted.
-    pub counted: Counted,
 }
 
 /// What is known of a connection, apart from its packets.
@@ -112,6 +110,8 @@ enum Told {
 pub struct Findings {
     /// Of each connection.
     pub attribution: Vec<Attribution>,
+    /// What the kernel counted of each connection, at the client's and at the server's end.
+    pub counted: Vec<[Counted; 2]>,
     /// Ends of connections that a JVM takes for its own, while the kernel says that they are another process's.
     pub contradicted: BTreeMap<ProcessId, u64>,
     /// Sizes of map outputs as reduces fetched them.
@@ -135,6 +135,7 @@ pub fn investigate(
 ) -> io::Result<Findings> {
     let index = Index::new(links, book);
     let mut attribution: Vec<Attribution> = vec![Attribution::default(); links.len()];
+    let mut counted = vec![<[Counted; 2]>::default(); links.len()];
     let mut records: Sorter<Naming> = Sorter::default();
     // Of each end: claims by strength, then by how near they are in time.
     let mut claims = vec![Claim::NONE; 2 * links.len()];
@@ -210,7 +211,7 @@ pub fn investigate(
                 }
             }
             if let Some(tcp) = tcp.filter(|_| says_what_was_recorded(&links[link], hosts, book, t, died)) {
-                attribution[link].ends[usize::from(!at_client)].counted.add(t, died, &tcp);
+                counted[link][usize::from(!at_client)].add(t, died, &tcp);
             }
         }
     }
@@ -254,7 +255,7 @@ pub fn investigate(
     }
     records.check()?;
     calls.check().and(fetches.check())?;
-    Ok(Findings { attribution, contradicted, fetches: fetched, serving })
+    Ok(Findings { attribution, counted, contradicted, fetches: fetched, serving })
 }
 
 /// Keeps the first error.

@@ -81,6 +81,8 @@ pub struct JobParameters {
     pub output_start_ns: Option<u64>,
     /// From its last output, or that of a map where there are no reduces, to its end.
     pub output_commit_ns: Option<u64>,
+    /// From the end of the last task that writes to that of the job.
+    pub job_commit_ns: Option<u64>,
     /// From the start of the master's container to its registration.
     pub master_start_ns: Option<u64>,
     /// What a map reads and computes on.
@@ -147,6 +149,7 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, learn: Learn<'_>) 
         localization_ns: of.localization(),
         output_start_ns: of.median_ns(&[TaskKind::Reduce], |task| Some(of.computing_of(task)?.before_output_ns)),
         output_commit_ns: of.median_ns(&writers, |task| Some(of.computing_of(task)?.after_output_ns)),
+        job_commit_ns: of.job_commit(job, writers[0]),
         task_start_ns: task_start(&[TaskKind::Map]).or(reduce_task_start_ns),
         reduce_container_start_ns,
         reduce_task_start_ns,
@@ -225,7 +228,12 @@ impl JobParameters {
         if self.has_reduces() {
             let _ = writeln!(text, "output_start = {}", time(self.output_start_ns));
         }
-        let _ = writeln!(text, "output_commit = {}", time(self.output_commit_ns));
+        let _ = write!(
+            text,
+            "output_commit = {}\njob_commit = {}\n",
+            time(self.output_commit_ns),
+            time(self.job_commit_ns)
+        );
     }
 
     fn write_hadoop(&self, text: &mut String) {

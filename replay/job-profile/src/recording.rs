@@ -344,6 +344,12 @@ impl<'a> Recording<'a> {
         Some(registered.saturating_sub(started))
     }
 
+    /// What the master took when all tasks of a kind were done, which write the output.
+    pub(super) fn job_commit(&self, job: &JobRow, writers: TaskKind) -> Option<u64> {
+        let ends = self.tasks.iter().filter(|task| task.kind == writers).map(|task| task.finish_ns);
+        Some(job.finish_ns.saturating_sub(ends.max()?))
+    }
+
     pub(super) fn map_rate(&self, notes: &mut Vec<String>) -> Option<f64> {
         let known = self.median_rate(&[TaskKind::Map], |task| Some((self.read_bytes(task), self.computing_ns(task)?)));
         known.or_else(|| {

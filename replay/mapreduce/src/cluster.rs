@@ -54,6 +54,9 @@ pub struct Cluster {
     /// What either takes from the end of its output until it is done: its output is committed. Default: `0ps`.
     #[serde(skip_serializing_if = "is_zero")]
     pub output_commit: DurationPs,
+    /// What a job's master takes from the end of the last task that writes until the job is finished: it commits the output. Default: `0ps`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub job_commit: DurationPs,
     /// Bytes that are read, computed on, sent and written at a time. Default: `1MiB`.
     pub piece: Bytes,
     /// Workers that are slow, by name (`w1`, ...): computing takes so many times as long there. Default: none.
@@ -81,6 +84,7 @@ impl Default for Cluster {
             localization: DurationPs::ZERO,
             output_start: DurationPs::ZERO,
             output_commit: DurationPs::ZERO,
+            job_commit: DurationPs::ZERO,
             piece: Bytes(1 << 20),
             slow: BTreeMap::new(),
         }
@@ -136,6 +140,7 @@ impl Cluster {
         check_delay("cluster.localization", self.localization)?;
         check_delay("cluster.output_start", self.output_start)?;
         check_delay("cluster.output_commit", self.output_commit)?;
+        check_delay("cluster.job_commit", self.job_commit)?;
         if !(1 << 10..=1 << 30).contains(&self.piece.0) {
             return Err(JobError::value("cluster.piece", self.piece, "between 1KiB and 1GiB"));
         }

@@ -237,6 +237,7 @@ impl JobFile {
             &mut cluster.localization,
             &mut cluster.output_start,
             &mut cluster.output_commit,
+            &mut cluster.job_commit,
         ] {
             *time = shorter(*time, cpu);
         }

@@ -162,8 +162,8 @@ mod tests {
             for (expected, found) in host.packets.stored().zip(found.packets.stored()) {
                 let ((expected_key, expected), (key, found)) = (expected.unwrap(), found.unwrap());
                 // Addresses that mean something on their host only get the number that the host has in this merge.
-                prop_assert_eq!((expected_key.low, expected_key.high), (key.low, key.high));
-                prop_assert_eq!(expected_key.host.map(|_| 3), key.host);
+                prop_assert_eq!((expected_key.low(), expected_key.high()), (key.low(), key.high()));
+                prop_assert_eq!(expected_key.host().map(|_| 3), key.host());
                 prop_assert_eq!(&expected.packets, &found.packets);
                 for packet in &found.packets {
                     prop_assert_eq!(expected.payload(packet), found.payload(packet));

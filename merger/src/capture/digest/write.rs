@@ -83,8 +83,8 @@ fn flows(out: &mut impl Write, packets: &Packets) -> io::Result<()> {
     let mut columns = Columns::default();
     for flow in packets.stored() {
         let (key, flow) = flow?;
-        address(out, key.low)?;
-        address(out, key.high)?;
+        address(out, key.low())?;
+        address(out, key.high())?;
         number(out, flow.packets.len() as u64)?;
         let mut context = Context::default();
         for block in flow.packets.chunks(BLOCK_PACKETS as usize) {

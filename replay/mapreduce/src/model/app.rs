@@ -204,7 +204,7 @@ impl Model {
         self.finish_if_written(app, None);
     }
 
-    /// A job is done when the last task that writes is, or at once if it has none.
+    /// A job is done when the last task that writes is, or at once if it has none, and its master has committed the output.
     fn finish_if_written(&mut self, app: u32, registered: Option<Cause>) {
         let state = &self.apps[app as usize];
         let (Some(master), true) = (state.master, state.all_written()) else { return };
@@ -212,7 +212,8 @@ impl Model {
         let done = maps.chain(&state.reduces_done).map(|step| Cause::sent(*step, Evidence::Protocol));
         let causes: Vec<Cause> = registered.into_iter().chain(done).collect();
         let then = Some(Then::JobFinished(app));
-        self.mark("job.finish", Actor::daemon(master), Work::Delay(0), then, &causes);
+        let commit = Work::Delay(self.file.cluster.job_commit.ps());
+        self.mark("job.finish", Actor::daemon(master), commit, then, &causes);
     }
 
     /// The master takes its leave, and the client hears of the end with its next question.

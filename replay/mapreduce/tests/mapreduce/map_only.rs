@@ -11,7 +11,7 @@ use super::{MS, S, marks, run, run_on, tasks};
 
 /// Four maps of 16 MB, whose output is half of that, twice.
 const COPY: &str = "[cluster]\nnodes = 4\nracks = 2\ncores = 2\ndisk_read = \"unlimited\"\ndisk_write = \"unlimited\"\n\
-    container_start = \"2s\"\ntask_start = \"1s\"\noutput_start = \"500ms\"\noutput_commit = \"250ms\"\n\
+    container_start = \"2s\"\ntask_start = \"1s\"\noutput_start = \"500ms\"\noutput_commit = \"250ms\"\njob_commit = \"300ms\"\n\
     [hadoop]\ndfs.blocksize = 16000000\ndfs.replication = 2\nmapreduce.map.output.compress = true\nmapreduce.task.io.sort.mb = 1\n\
     [[job]]\nname = \"copy\"\ninput = \"64MB\"\nreduces = 0\nmap_output = 0.5\nmap_rate = \"4MB/s\"\nsort_rate = \"1MB/s\"\n";
 
@@ -32,7 +32,7 @@ fn a_map_takes_its_starts_its_computing_and_its_commit() {
     assert_eq!(tasks(&trace, TaskKind::Reduce).count(), 0);
     let job = &trace.jobs[0];
     let last = tasks(&trace, TaskKind::Map).map(|map| map.finish_ns).max().unwrap();
-    assert!((last..=last + 2 * S).contains(&job.finish_ns), "the client asks each second: {}", job.finish_ns - last);
+    assert_eq!(job.finish_ns - last, 300 * MS, "the job's own commit");
     for name in ["map.sort", "map.spill", "map.merge", "reduces.wanted"] {
         assert_eq!(marks(&trace, name).count(), 0, "{name}");
     }
@@ -162,6 +162,7 @@ fn its_like_has_its_medians_and_says_nothing_of_reduces() {
     let commit_ms = learned.output_commit_ns.unwrap() / MS;
     // 250 ms and the calls around them.
     assert!((250..270).contains(&commit_ms), "{commit_ms}");
+    assert_eq!(learned.job_commit_ns, Some(300 * MS));
     let text = learned.to_toml();
     for key in ["reduce_", "slowstart", "sort_rate", "merge_rate", "skew", "output_start"] {
         assert!(!text.contains(key), "{key}: {text}");

@@ -15,9 +15,9 @@ use crate::count::count;
 use crate::fabric::FabricError;
 use crate::fabric::packet::{HostLinksDiffer, LinkTime};
 use crate::fabric::windows::{
-    HostMessages, PartObserver, Parts, Threads, Unsuited, WindowProgress, WindowedRun, WindowsCost, WindowsWanted,
+    HostMessages, ObservedPart, PartObserver, Parts, Run, Unsuited, WindowedRun, WindowsWanted,
 };
-use crate::network::{HostIndex, LinkFigures, NetworkFigures, Simulation};
+use crate::network::{HostIndex, LinkFigures, NetworkFigures};
 use crate::routing::{BubbleAt, BubbleConfig, Routes, RoutingConfig};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, Topology};
@@ -94,7 +94,7 @@ impl Windowed {
         self,
         observer: O,
         mut messages: impl FnMut(&[HostIndex]) -> M,
-    ) -> Result<Windows<O, M>, FabricError> {
+    ) -> Result<impl WindowedRun<O>, FabricError> {
         let Self { config, topology, routes, timings, parts: Parts { count, part_of, window_ps } } = self;
         let cut = Arc::new(Cut::new(&topology, part_of, count));
         let mut hosts: Vec<Vec<HostIndex>> = vec![Vec::new(); usize::from(count)];
@@ -112,7 +112,7 @@ impl Windowed {
             parts.push(Part::new(number, network, messages, hosts));
         }
         let shared = Shared { topology, cut, window_ps };
-        Ok(Windows { shared, parts, threads: Threads::default(), observer })
+        Ok(Run::new(shared, parts, observer, |_, _| {}))
     }
 }
 
@@ -143,94 +143,57 @@ fn by_events(config: &CreditConfig) -> Option<String> {
     Some(format!("{key} is simulated by events only"))
 }
 
-/// A run in windows.
-pub struct Windows<O, M> {
-    shared: Shared,
-    parts: Vec<Part<O, M>>,
-    threads: Threads,
-    observer: O,
-}
+impl<O: PartObserver, M: HostMessages> ObservedPart for Part<O, M> {
+    type Observer = O;
 
-impl<O: PartObserver, M: HostMessages> WindowedRun<O> for Windows<O, M> {
-    fn run_before(&mut self, until: SimTime, look: impl FnMut(WindowProgress) -> bool) -> bool {
-        self.threads.run_before(&mut self.parts, &self.shared, until, look)
+    fn observer(&self) -> &O {
+        &self.network.observer
     }
 
-    fn on_threads(&mut self, threads: usize) {
-        self.threads.most = threads;
-    }
-
-    fn parts(&self) -> usize {
-        self.parts.len()
-    }
-
-    fn window_ps(&self) -> u64 {
-        self.shared.window_ps
-    }
-
-    fn cost(&self) -> WindowsCost {
-        self.threads.cost
-    }
-
-    fn events(&self) -> u64 {
-        self.parts.iter().map(|part| part.network.events()).sum()
-    }
-
-    fn observers<'a>(&'a self) -> impl Iterator<Item = &'a O>
-    where
-        O: 'a,
-    {
-        self.parts.iter().map(|part| &part.network.observer)
-    }
-
-    fn observers_mut<'a>(&'a mut self) -> impl Iterator<Item = &'a mut O>
-    where
-        O: 'a,
-    {
-        self.parts.iter_mut().map(|part| &mut part.network.observer)
+    fn observer_mut(&mut self) -> &mut O {
+        &mut self.network.observer
     }
 
     fn into_observer(self) -> O {
-        let mut all = self.observer;
-        self.parts.into_iter().for_each(|part| all.merge(part.network.observer));
-        all
-    }
-
-    fn lanes(&self) -> u32 {
-        self.parts.first().map_or(1, |part| part.network.vls)
-    }
-
-    fn lane_bytes(&mut self, _now: SimTime) -> Vec<u64> {
-        let lanes = self.lanes() as usize;
-        let of_parts: Vec<Vec<u64>> = self.parts.iter().map(|part| part.network.lanes.bytes()).collect();
-        let mut bytes = Vec::with_capacity(self.shared.topology.links().len() * lanes);
-        for (id, link) in self.shared.topology.links().iter().enumerate() {
-            let part = usize::from(self.shared.cut.part(link.from));
-            let place = usize::from(self.shared.cut.output(LinkId(count(id)))) * lanes;
-            bytes.extend_from_slice(&of_parts[part][place..place + lanes]);
-        }
-        bytes
+        self.network.observer
     }
 
     fn forget_packets(&mut self) {
-        self.parts.iter_mut().for_each(Part::forget_packets);
+        Self::forget_packets(self);
     }
 
-    fn take_figures(&mut self) -> NetworkFigures {
-        let Shared { topology, cut, .. } = &self.shared;
+    fn lanes(parts: &[Self]) -> u32 {
+        parts.first().map_or(1, |part| part.network.vls)
+    }
+
+    fn lane_bytes(parts: &[Self], shared: &Shared, _now: SimTime) -> (Vec<u64>, f64) {
+        let lanes = Self::lanes(parts) as usize;
+        let of_parts: Vec<Vec<u64>> = parts.iter().map(|part| part.network.lanes.bytes()).collect();
+        let mut bytes = Vec::with_capacity(shared.topology.links().len() * lanes);
+        for (id, link) in shared.topology.links().iter().enumerate() {
+            let part = usize::from(shared.cut.part(link.from));
+            let place = usize::from(shared.cut.output(LinkId(count(id)))) * lanes;
+            bytes.extend_from_slice(&of_parts[part][place..place + lanes]);
+        }
+        (bytes, 0.0)
+    }
+
+    fn take_figures(parts: &mut [Self], shared: &Shared, events: u64) -> (NetworkFigures, f64) {
+        let Shared { topology, cut, .. } = shared;
         let figures = |(id, link): (usize, &crate::topology::Link)| -> LinkFigures {
             let global = LinkId(count(id));
-            let [sender, receiver] = [link.from, link.to].map(|node| &self.parts[usize::from(cut.part(node))].network);
+            let [sender, receiver] = [link.from, link.to].map(|node| &parts[usize::from(cut.part(node))].network);
             sender.link_figures(cut.output(global), global, receiver.most_held(cut.input(global)))
         };
-        let interval_ps = self.parts.first().map_or(0, |part| part.network.interval.ps());
-        let delivered = self.parts.iter().map(|part| part.network.delivered).sum();
-        NetworkFigures {
-            events: self.events(),
+        let interval_ps = parts.first().map_or(0, |part| part.network.interval.ps());
+        let delivered = parts.iter().map(|part| part.network.delivered).sum();
+        let figures = NetworkFigures {
+            events,
             interval_ps,
             links: topology.links().iter().enumerate().map(figures).collect(),
             counters: vec![("packets delivered".to_owned(), delivered)],
             ..NetworkFigures::default()
-        }
+        };
+        (figures, 0.0)
     }
 }

@@ -13,9 +13,9 @@ use crate::count::count;
 use crate::fabric::FabricError;
 use crate::fabric::packet::{HostLinksDiffer, LinkTime};
 use crate::fabric::windows::{
-    HostMessages, PartObserver, Parts, Threads, Unsuited, WindowProgress, WindowedRun, WindowsCost, WindowsWanted,
+    HostMessages, ObservedPart, PartObserver, Parts, Run, Unsuited, WindowedRun, WindowsWanted,
 };
-use crate::network::{HostIndex, NetworkFigures, Simulation};
+use crate::network::{HostIndex, NetworkFigures};
 use crate::routing::Router;
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, Topology};
@@ -86,123 +86,81 @@ impl Windowed {
     /// Makes its parts, each of which `observer` sees by one of its own. `messages` gives those of the hosts of each part, whose indexes
     /// it is told; `ends` the source and the destination of one message of all hosts after the other that is handed over before a
     /// time, in the order in which they are: flows are numbered by it.
-    pub fn into_parts<O: PartObserver, M: HostMessages, F: FnMut(SimTime) -> Option<FlowEnds>>(
+    pub fn into_parts<O: PartObserver, M: HostMessages>(
         self,
         observer: O,
         mut messages: impl FnMut(&[HostIndex]) -> M,
-        ends: F,
-    ) -> Windows<O, M, F> {
+        mut ends: impl FnMut(SimTime) -> Option<FlowEnds>,
+    ) -> impl WindowedRun<O> {
         let link = self.link_time();
-        let Self { config, topology, router, parts: Parts { count, part_of, window_ps } } = self;
+        let Self { config, topology, router, parts: Parts { count: number_of_parts, part_of, window_ps } } = self;
         let ends_in: Vec<u16> = topology.links().iter().map(|link| part_of[link.to.0 as usize]).collect();
         let begins_in = topology.links().iter().map(|link| part_of[link.from.0 as usize]).collect();
         let part_of_host: Vec<u16> =
             (0..topology.hosts()).map(|host| part_of[topology.host_node(host).0 as usize]).collect();
         let ends_in = Arc::new(ends_in);
-        let mut parts = Vec::with_capacity(usize::from(count));
-        for number in 0..count {
-            let border = Border::new(Arc::clone(&ends_in), number, count);
+        let mut parts = Vec::with_capacity(usize::from(number_of_parts));
+        for number in 0..number_of_parts {
+            let border = Border::new(Arc::clone(&ends_in), number, number_of_parts);
             let network = Ethernet::on(&config, Arc::clone(&topology), router.clone(), Some(border));
             let hosts = (0u32..).zip(&part_of_host).filter(|(_, part)| **part == number);
             let hosts: Vec<HostIndex> = hosts.map(|(host, _)| HostIndex(host)).collect();
             let messages = messages(&hosts);
             parts.push(Part::new(number, network, observer.for_part(), messages, hosts));
         }
-        let shared = Shared { window_ps, part_of_host, flows: HashMap::new(), link };
-        Windows { shared, parts, begins_in, threads: Threads::default(), observer, ends }
+        let shared = Shared { window_ps, part_of_host, begins_in, flows: HashMap::new(), link };
+        let number_flows = move |shared: &mut Shared, until| {
+            while let Some(ends) = ends(until) {
+                let next = count(shared.flows.len());
+                shared.flows.entry(ends).or_insert(next);
+            }
+        };
+        Run::new(shared, parts, observer, number_flows)
     }
 }
 
-/// A run in windows.
-pub struct Windows<O, M, F> {
-    shared: Shared,
-    parts: Vec<Part<O, M>>,
-    /// The part in which each link begins.
-    begins_in: Vec<u16>,
-    threads: Threads,
-    observer: O,
-    ends: F,
-}
-
-impl<O, M, F> Windows<O, M, F> {
+impl<O: PartObserver, M: HostMessages> Part<O, M> {
     /// What the part in which each link begins knows of it.
-    fn of_links<T>(&self, of: impl Fn(&Ethernet, u32) -> T) -> Vec<T> {
-        let links = (0u32..).zip(&self.begins_in);
-        links.map(|(link, part)| of(&self.parts[usize::from(*part)].network, link)).collect()
+    fn of_links<T>(parts: &[Self], shared: &Shared, of: impl Fn(&Ethernet, u32) -> T) -> Vec<T> {
+        let links = (0u32..).zip(&shared.begins_in);
+        links.map(|(link, part)| of(&parts[usize::from(*part)].network, link)).collect()
     }
 }
 
-impl<O: PartObserver, M: HostMessages, F: FnMut(SimTime) -> Option<FlowEnds>> WindowedRun<O> for Windows<O, M, F> {
-    fn run_before(&mut self, until: SimTime, look: impl FnMut(WindowProgress) -> bool) -> bool {
-        while let Some(ends) = (self.ends)(until) {
-            let next = count(self.shared.flows.len());
-            self.shared.flows.entry(ends).or_insert(next);
-        }
-        self.threads.run_before(&mut self.parts, &self.shared, until, look)
+impl<O: PartObserver, M: HostMessages> ObservedPart for Part<O, M> {
+    type Observer = O;
+
+    fn observer(&self) -> &O {
+        &self.observer
     }
 
-    fn on_threads(&mut self, threads: usize) {
-        self.threads.most = threads;
-    }
-
-    fn parts(&self) -> usize {
-        self.parts.len()
-    }
-
-    fn window_ps(&self) -> u64 {
-        self.shared.window_ps
-    }
-
-    fn cost(&self) -> WindowsCost {
-        self.threads.cost
-    }
-
-    fn events(&self) -> u64 {
-        self.parts.iter().map(|part| part.network.events()).sum()
-    }
-
-    fn observers<'a>(&'a self) -> impl Iterator<Item = &'a O>
-    where
-        O: 'a,
-    {
-        self.parts.iter().map(|part| &part.observer)
-    }
-
-    fn observers_mut<'a>(&'a mut self) -> impl Iterator<Item = &'a mut O>
-    where
-        O: 'a,
-    {
-        self.parts.iter_mut().map(|part| &mut part.observer)
+    fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
     }
 
     fn into_observer(self) -> O {
-        let mut all = self.observer;
-        self.parts.into_iter().for_each(|part| all.merge(part.observer));
-        all
-    }
-
-    fn lanes(&self) -> u32 {
-        1
-    }
-
-    fn lane_bytes(&mut self, now: SimTime) -> Vec<u64> {
-        self.of_links(|network, link| network.ports[link].begun_bytes(now))
+        self.observer
     }
 
     fn forget_packets(&mut self) {
-        self.parts.iter_mut().for_each(Part::forget_packets);
+        Self::forget_packets(self);
     }
 
-    fn take_figures(&mut self) -> NetworkFigures {
+    fn lane_bytes(parts: &[Self], shared: &Shared, now: SimTime) -> (Vec<u64>, f64) {
+        (Self::of_links(parts, shared, |network, link| network.ports[link].begun_bytes(now)), 0.0)
+    }
+
+    fn take_figures(parts: &mut [Self], shared: &Shared, events: u64) -> (NetworkFigures, f64) {
         let mut counters = [0; super::COUNTERS.len()];
-        for part in &self.parts {
+        for part in parts.iter() {
             counters.iter_mut().zip(part.network.counters()).for_each(|(sum, counted)| *sum += counted);
         }
-        let links = self.of_links(Ethernet::link_figures);
-        NetworkFigures {
-            events: self.events(),
-            retransmissions: self.parts.iter().map(|part| part.network.resent).sum(),
-            ..self.parts.first().map(|part| part.network.figures_of(links, counters)).unwrap_or_default()
-        }
+        let links = Self::of_links(parts, shared, Ethernet::link_figures);
+        let figures = NetworkFigures {
+            events,
+            retransmissions: parts.iter().map(|part| part.network.resent).sum(),
+            ..parts.first().map(|part| part.network.figures_of(links, counters)).unwrap_or_default()
+        };
+        (figures, 0.0)
     }
 }

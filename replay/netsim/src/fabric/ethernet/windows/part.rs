@@ -20,6 +20,8 @@ pub(super) struct Shared {
     /// The width of a window: nothing that one part does shows sooner in another.
     pub window_ps: u64,
     pub part_of_host: Vec<u16>,
+    /// The part in which each link begins.
+    pub begins_in: Vec<u16>,
     /// The numbers of all flows that are opened until then.
     pub flows: HashMap<FlowEnds, u32>,
     pub link: Result<LinkTime, HostLinksDiffer>,

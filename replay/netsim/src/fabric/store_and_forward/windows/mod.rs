@@ -26,9 +26,7 @@ use super::StoreAndForwardConfig;
 use crate::count::count;
 use crate::fabric::FabricError;
 use crate::fabric::packet::{HostLinksDiffer, LinkTime, host_rate};
-use crate::fabric::windows::{
-    self, HOSTS_OF_A_THREAD, HostMessages, PartObserver, Threads, WindowProgress, WindowedRun, WindowsCost,
-};
+use crate::fabric::windows::{self, HOSTS_OF_A_THREAD, HostMessages, ObservedPart, PartObserver, Run, WindowedRun};
 use crate::network::{HostIndex, LinkFigures, NetworkFigures};
 use crate::routing::Routes;
 use crate::time::SimTime;
@@ -75,15 +73,14 @@ impl Windowed {
 
     /// Makes `parts` parts of it (fewer if it is small), all of whose packets are as long as `packet_bytes` says. `messages` gives those of the hosts
     /// of each part, whose indexes it is told.
-    pub fn into_parts<O: PartObserver, M: HostMessages>(
+    pub fn into_parts<O: PartObserver, M: HostMessages, F: Fn(&[HostIndex]) -> M + Sync>(
         self,
         parts: u16,
         packet_bytes: &RangeInclusive<u64>,
         observer: O,
-        messages: impl Fn(&[HostIndex]) -> M + Sync,
-    ) -> Windows<O, M> {
+        messages: F,
+    ) -> impl WindowedRun<O> + use<O, M, F> {
         let shared = Shared::new(&self.config, self.topology, self.routes, parts, packet_bytes);
-        let mut threads = Threads::default();
         let part = |(number, layout): (u16, &PartLayout)| {
             let hosts: Vec<_> = layout.hosts.clone().map(|node| shared.host_of(NodeId(node))).collect();
             Part::new(&shared, number, observer.for_part(), messages(&hosts))
@@ -91,8 +88,7 @@ impl Windowed {
         let (parts, others_cpu_s) = windows::in_shares(shared.layout.parts.len(), shares(&shared), |numbers| {
             (0..).zip(&shared.layout.parts).skip(numbers.start).take(numbers.len()).map(part).collect()
         });
-        threads.cost.others_cpu_s += others_cpu_s;
-        Windows { parts, threads, observer, shared }
+        Run::new(shared, parts, observer, |_, _| {}).with_cpu_of_others(others_cpu_s)
     }
 }
 
@@ -148,85 +144,39 @@ fn shares(shared: &Shared) -> usize {
     shared.layout.parts.len().min(shared.topology.hosts() as usize / HOSTS_OF_A_THREAD)
 }
 
-/// A run in windows.
-pub struct Windows<O, M> {
-    shared: Shared,
-    parts: Vec<Part<O, M>>,
-    threads: Threads,
-    observer: O,
-}
+impl<O: PartObserver, M: HostMessages> ObservedPart for Part<O, M> {
+    type Observer = O;
 
-impl<O: PartObserver, M: HostMessages> WindowedRun<O> for Windows<O, M> {
-    fn run_before(&mut self, until: SimTime, look: impl FnMut(WindowProgress) -> bool) -> bool {
-        self.threads.run_before(&mut self.parts, &self.shared, until, look)
+    fn observer(&self) -> &O {
+        &self.observer
     }
 
-    fn on_threads(&mut self, threads: usize) {
-        self.threads.most = threads;
-    }
-
-    fn parts(&self) -> usize {
-        self.parts.len()
-    }
-
-    fn window_ps(&self) -> u64 {
-        self.shared.width
-    }
-
-    fn cost(&self) -> WindowsCost {
-        self.threads.cost
-    }
-
-    fn events(&self) -> u64 {
-        self.parts.iter().map(windows::Part::events).sum()
-    }
-
-    fn observers<'a>(&'a self) -> impl Iterator<Item = &'a O>
-    where
-        O: 'a,
-    {
-        self.parts.iter().map(|part| &part.observer)
-    }
-
-    fn observers_mut<'a>(&'a mut self) -> impl Iterator<Item = &'a mut O>
-    where
-        O: 'a,
-    {
-        self.parts.iter_mut().map(|part| &mut part.observer)
+    fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
     }
 
     fn into_observer(self) -> O {
-        let mut all = self.observer;
-        self.parts.into_iter().for_each(|part| all.merge(part.observer));
-        all
-    }
-
-    fn lanes(&self) -> u32 {
-        1
-    }
-
-    fn lane_bytes(&mut self, now: SimTime) -> Vec<u64> {
-        let ports: Vec<_> = self.parts.iter().map(|part| [&part.hosts.ports, &part.ports]).collect();
-        let (bytes, others_cpu_s) = lane_bytes(&self.shared, &ports, now);
-        self.threads.cost.others_cpu_s += others_cpu_s;
-        bytes
+        self.observer
     }
 
     fn forget_packets(&mut self) {
-        self.parts.iter_mut().for_each(Part::forget_packets);
+        Self::forget_packets(self);
+    }
+
+    fn lane_bytes(parts: &[Self], shared: &Shared, now: SimTime) -> (Vec<u64>, f64) {
+        let ports: Vec<_> = parts.iter().map(|part| [&part.hosts.ports, &part.ports]).collect();
+        lane_bytes(shared, &ports, now)
     }
 
     /// The traffic of links over time is not counted.
-    fn take_figures(&mut self) -> NetworkFigures {
+    fn take_figures(parts: &mut [Self], shared: &Shared, events: u64) -> (NetworkFigures, f64) {
         let totals = Totals {
-            events: self.events(),
-            dropped: self.parts.iter().map(|part| part.dropped).sum(),
-            delivered: self.parts.iter().map(|part| part.delivered).sum(),
+            events,
+            dropped: parts.iter().map(|part| part.dropped).sum(),
+            delivered: parts.iter().map(|part| part.delivered).sum(),
         };
-        let parts = self.parts.iter_mut();
+        let parts = parts.iter_mut();
         let counts = parts.map(|part| [&mut part.hosts.ports, &mut part.ports].map(Ports::take_counts)).collect();
-        let (figures, others_cpu_s) = figures(&self.shared, counts, totals);
-        self.threads.cost.others_cpu_s += others_cpu_s;
-        figures
+        figures(shared, counts, totals)
     }
 }
