@@ -117,7 +117,7 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         spill: StreamSpill::beyond(options.packet_bytes / STREAMS_SHARE),
         messages: MessageLog::default(),
     };
-    let ((links, attribution), counted) = wanted((links, attribution), counted, span);
+    let (links, attribution, counted) = wanted(links, attribution, counted, span);
     let by_flow = by_flow(&links);
     let traffic = Mutex::new(Traffic::default());
     let stored: Vec<Mutex<Packets>> =
@@ -234,17 +234,18 @@ fn links(
 }
 
 /// Those connections that were open in a span.
-fn wanted<T>(
-    (mut links, mut attribution): (Vec<ObservedConnection>, Vec<Attribution>),
-    mut counted: Vec<T>,
+fn wanted(
+    mut links: Vec<ObservedConnection>,
+    mut attribution: Vec<Attribution>,
+    mut counted: Vec<[Counted; 2]>,
     span: Span,
-) -> ((Vec<ObservedConnection>, Vec<Attribution>), Vec<T>) {
+) -> (Vec<ObservedConnection>, Vec<Attribution>, Vec<[Counted; 2]>) {
     let met: Vec<bool> = links.iter().map(|link| span.meets(link.first_ns, link.last_ns)).collect();
     let [mut of_links, mut of_attribution, mut of_counted] = [(); 3].map(|()| met.iter());
     links.retain(|_| of_links.next() == Some(&true));
     attribution.retain(|_| of_attribution.next() == Some(&true));
     counted.retain(|_| of_counted.next() == Some(&true));
-    ((links, attribution), counted)
+    (links, attribution, counted)
 }
 
 /// The numbers of all connections, flow by flow.

@@ -77,7 +77,7 @@ pub struct Index<'a> {
     first: Vec<u32>,
     /// By message the one before it on its connection.
     before: Places,
-    /// By message that opens an RPC connection the first call behind it.
+    /// By message with which a client opens an RPC connection the first call behind it.
     opened_for: Places,
     /// By request the span in which a process made it: calls, block reads and writes, fetches.
     made_in: Places,
@@ -155,6 +155,7 @@ impl<'a> Index<'a> {
             *left -= 1;
             if *left == 0 {
                 open.remove(&message.connection);
+                openings.remove(&message.connection);
             }
         }
         index.shrink_to_fit();
@@ -178,7 +179,7 @@ impl<'a> Index<'a> {
     /// Notes what a message opens its connection for; `openings` are those of connections on which no call has come since.
     fn open(&mut self, message: &Message<'_>, openings: &mut HashMap<ConnectionId, Vec<MessageId>>) {
         match message.kind {
-            MessageKind::RpcConnect | MessageKind::Sasl => {
+            MessageKind::RpcConnect | MessageKind::Sasl if message.from_client => {
                 openings.entry(message.connection).or_default().push(message.message);
             }
             MessageKind::RpcRequest if message.from_client => {
@@ -289,7 +290,7 @@ impl<'a> Index<'a> {
         std::iter::successors(before(&message), before)
     }
 
-    /// The first call behind a message that opens its connection.
+    /// The first call behind a message with which a client opens its connection.
     pub fn opened_for(&self, opening: MessageId) -> Option<MessageId> {
         self.opened_for.get(opening).map(|call| MessageId(number(call)))
     }

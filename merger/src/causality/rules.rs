@@ -112,7 +112,7 @@ impl<'a> CauseInference<'a> {
             self.wait(message, Cause::sent(self.pieces.first(asked.message), Evidence::Exchange));
             return;
         }
-        if let Some(call) = self.index.opened_for(message.message).filter(|_| message.from_client) {
+        if let Some(call) = self.index.opened_for(message.message) {
             for cause in self.causes_of_request(&self.joined.message(call), message.sent_ns) {
                 self.wait(message, cause);
             }
