@@ -50,8 +50,6 @@ pub struct Ack {
     pub sack_start: u64,
     /// Its end.
     pub sack_end: u64,
-    /// The first byte of the segment that caused this report.
-    pub newest: u64,
     /// Bytes beyond `next` that the receiver would take.
     pub window: u64,
     /// When the segment that caused this report was sent.
@@ -137,6 +135,8 @@ pub struct Sender {
     /// No segment with a lower number waits to be sent again.
     pub resend_from: u64,
     pub sacked: u64,
+    /// What ACKs' blocks have said, as disjoint ranges in order.
+    pub sacked_ranges: Vec<(u64, u64)>,
     pub lost: u64,
     pub resent: u64,
     pub condition: Condition,
@@ -225,6 +225,7 @@ impl Sender {
             first_number: 0,
             resend_from: 0,
             sacked: 0,
+            sacked_ranges: Vec::new(),
             lost: 0,
             resent: 0,
             condition: Condition::Open,

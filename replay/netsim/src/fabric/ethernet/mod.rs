@@ -18,7 +18,7 @@
 mod border;
 mod config;
 mod crossing;
-mod cubic;
+pub mod cubic;
 mod flow;
 mod host_queue;
 mod kind;

@@ -115,14 +115,7 @@ impl Ethernet {
         receiver.ack_by = None;
         let block = receiver.block_with(receiver.newest).or_else(|| receiver.beyond.last().copied());
         let (sack_start, sack_end) = block.unwrap_or((0, 0));
-        Ack {
-            next: receiver.next,
-            sack_start,
-            sack_end,
-            newest: receiver.newest.clamp(sack_start, sack_end.max(sack_start)),
-            window: receiver.window,
-            echo: receiver.echo,
-        }
+        Ack { next: receiver.next, sack_start, sack_end, window: receiver.window, echo: receiver.echo }
     }
 
     /// Data of the other direction leave: they carry the ACK of `flow`, if there is one to be sent.

@@ -6,6 +6,7 @@ use super::host_queue::RETRY_PS;
 use super::{Ethernet, Event};
 use crate::kernel::Phase;
 use crate::time::SimTime;
+use smallvec::SmallVec;
 
 /// The least and the largest retransmission time-out (Linux).
 pub(super) const TIMEOUT_MIN_PS: u64 = 200_000_000_000;
@@ -408,38 +409,48 @@ fn strike_acknowledged(sender: &mut super::flow::Sender, next: u64) -> u64 {
     delivered
 }
 
-/// Marks what the ACK's block adds to what is known: from its newest segment to both sides, as far as it is news.
+/// Marks what the ACK's block adds to what is known. Returns how many segments that are.
 fn mark_sacked(sender: &mut super::flow::Sender, ack: &Ack) -> u64 {
     if ack.sack_end == 0 {
         return 0;
     }
-    let newest = sender.segments.partition_point(|segment| segment.start < ack.newest);
     let mut delivered = 0;
-    let mut mark = |sender: &mut super::flow::Sender, index: usize| -> bool {
-        let Some(segment) = sender.segments.get_mut(index) else { return false };
-        let within = segment.start >= ack.sack_start && segment.start + u64::from(segment.len) <= ack.sack_end;
-        if !within || segment.sacked {
-            return false;
+    for (start, end) in news_of_block(&mut sender.sacked_ranges, ack) {
+        let first = sender.segments.partition_point(|segment| segment.start < start);
+        for (number, segment) in (sender.first_number..).zip(&mut sender.segments).skip(first) {
+            if segment.start + u64::from(segment.len) > end {
+                break;
+            }
+            segment.sacked = true;
+            sender.sacked += 1;
+            sender.lost -= u64::from(segment.lost);
+            sender.resent -= u64::from(segment.lost && segment.resent);
+            (segment.lost, segment.resent) = (false, false);
+            sender.latest_arrived = sender.latest_arrived.max((segment.sent_at, number));
+            delivered += 1;
         }
-        segment.sacked = true;
-        sender.sacked += 1;
-        sender.lost -= u64::from(segment.lost);
-        sender.resent -= u64::from(segment.lost && segment.resent);
-        (segment.lost, segment.resent) = (false, false);
-        let number = sender.first_number + index as u64;
-        sender.latest_arrived = sender.latest_arrived.max((segment.sent_at, number));
-        delivered += 1;
-        true
-    };
-    let mut index = newest;
-    while mark(sender, index) {
-        index += 1;
-    }
-    let mut index = newest;
-    while index > 0 && mark(sender, index - 1) {
-        index -= 1;
     }
     delivered
+}
+
+/// The parts of the ACK's block that no earlier one has said: mostly one, more where ACKs were lost.
+fn news_of_block(known: &mut Vec<(u64, u64)>, ack: &Ack) -> SmallVec<[(u64, u64); 2]> {
+    known.drain(..known.partition_point(|range| range.1 <= ack.next));
+    let from = known.partition_point(|range| range.1 < ack.sack_start);
+    let to = known.partition_point(|range| range.0 <= ack.sack_end);
+    let (mut news, mut said, mut end) = (SmallVec::new(), ack.sack_start, ack.sack_end);
+    for range in &known[from..to] {
+        if range.0 > said {
+            news.push((said, range.0));
+        }
+        (said, end) = (said.max(range.1), end.max(range.1));
+    }
+    if said < ack.sack_end {
+        news.push((said, ack.sack_end));
+    }
+    let start = known[from..to].first().map_or(ack.sack_start, |range| range.0.min(ack.sack_start));
+    known.splice(from..to, [(start, end)]);
+    news
 }
 
 /// Proportional rate reduction (RFC 6937) with its slow-start bound: the window glides to the threshold.
