@@ -124,16 +124,20 @@ impl JobFile {
             return Err(JobError::value("queues", shares, "the shares of all queues together are at most 1"));
         }
         let mut known = BTreeSet::new();
-        let mut tasks = 0u64;
         for job in &self.jobs {
             job.check(&known, &self.queues, self.cluster.nodes)?;
             if !known.insert(job.name.as_str()) {
                 return Err(JobError::value("job.name", &job.name, "two jobs have this name"));
             }
-            let map_bytes = job.map_bytes(self.hadoop.block_bytes);
-            let maps = job.input.map_or(u64::from(job.reduces), |input| (input.0 as f64 / map_bytes).ceil() as u64);
-            tasks = tasks.saturating_add(maps).saturating_add(job.reduces.into());
         }
+        self.check_size()
+    }
+
+    /// Whether so many tasks and steps can be.
+    fn check_size(&self) -> Result<(), JobError> {
+        let tasks: f64 = self.expected_jobs().iter().map(|job| job.maps + job.reduces).sum();
+        // A long chain of jobs that write more than they read may end in no number at all.
+        let tasks = tasks.min(u64::MAX as f64) as u64;
         if !(1..=MAX_STEPS).contains(&self.max_steps) {
             return Err(JobError::value("max_steps", self.max_steps, format!("between 1 and {MAX_STEPS}")));
         }
@@ -156,35 +160,6 @@ impl JobFile {
             ));
         }
         Ok(())
-    }
-
-    /// How many steps the tasks of all jobs take, heartbeats apart.
-    fn expected_steps(&self) -> f64 {
-        let piece = self.cluster.piece.0 as f64;
-        let block = self.hadoop.block_bytes as f64;
-        let mut outputs: BTreeMap<&str, f64> = BTreeMap::new();
-        let mut steps = 0.0;
-        for job in &self.jobs {
-            let chained = job.input_of.as_deref().and_then(|name| outputs.get(name).copied());
-            let input = job.input.map(|input| input.0 as f64).or(chained).unwrap_or(0.0);
-            let reduces = f64::from(job.reduces);
-            // What another job wrote has a block of its own for each of its reduces.
-            let maps =
-                (input / job.map_bytes(self.hadoop.block_bytes)).ceil() + if chained.is_some() { reduces } else { 0.0 };
-            let compressed = if self.hadoop.compress { job.compressed } else { 1.0 };
-            let map_output = input * job.map_output;
-            let shuffled = if job.reduces == 0 { 0.0 } else { map_output * compressed };
-            let (written, writers) =
-                if job.reduces == 0 { (map_output, maps) } else { (map_output * job.reduce_output, reduces) };
-            let copies = f64::from(self.replication_of(job));
-            let spills = input * job.buffer_use.unwrap_or(job.map_output) / self.hadoop.spill_bytes() as f64;
-            steps += maps * 20.0 + 2.0 * input / piece + 3.0 * spills;
-            steps += 2.0 * maps * reduces + shuffled / piece;
-            steps += reduces * 20.0 + 2.0 * shuffled / piece;
-            steps += 3.0 * copies * (written / piece + written / block + writers);
-            outputs.insert(&job.name, written);
-        }
-        steps
     }
 
     /// The calls of `[calls]`.

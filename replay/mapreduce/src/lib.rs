@@ -24,6 +24,7 @@
 mod cluster;
 mod config;
 mod error;
+mod expected;
 mod grow;
 mod hadoop;
 mod job;

@@ -71,6 +71,10 @@ fn what_is_wrong_is_named_with_its_key_and_value() {
         ("[[job]]\nname = \"a\"\n[[job]]\nname = \"a\"\n", ["job.name = a", "two jobs"]),
         ("[[job]]\nqueue = \"a\"\n", ["job.queue of job-1 = a", "[queues] has"]),
         ("[[job]]\ninput = \"99999999GiB\"\n", ["so many tasks", ""]),
+        (
+            "[[job]]\ninput = \"10240GiB\"\nmap_output = 1e3\n[[job]]\ninput_of = \"job-1\"\n",
+            ["job.input = 82001922", "so many tasks"],
+        ),
         ("[[job]]\ncount = 0\n", ["job.count = 0", "a whole number from 1 on"]),
         ("[[job]]\ncount = \"two\"\n", ["job.count = \"two\"", "at most 10000 jobs"]),
         ("[[job]]\ncount = 5000\n[[job]]\ncount = 5001\n", ["job.count = 5001", "at most 10000 jobs"]),
