@@ -6,10 +6,11 @@ tests/disk.sh || exit 1
 failed=()
 skipped=()
 log=$(mktemp)
+lint_log=$(mktemp)
 # Here tests say what they could not do, a line each: "PACKAGE TEST: REASON".
 HADOPTIC_SKIPPED=$(mktemp)
 export HADOPTIC_SKIPPED
-trap 'rm -f "$log" "$HADOPTIC_SKIPPED"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null; rm -f "$log" "$lint_log" "$HADOPTIC_SKIPPED"' EXIT
 # A checkout that is built once gains nothing from it: 3:52 in place of 4:33 for the programs of the tables group.
 [ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0
 part() { # part NAME COMMAND...
@@ -46,16 +47,16 @@ tests/needs.sh || complete=no
 [ $complete = yes ] || [ "$(id -u)" != 0 ] || failed+=("installing what is missing")
 
 part "formats" cargo fmt --all --check
+# At the lowest priority beside all that follows: it takes the time in which a core waits, for a cluster or a single compiler.
+nice -n 19 make --no-print-directory lint >"$lint_log" 2>&1 &
+lint=$!
 tables=(-p trace-tables -p merger -p netsim -p congestion -p coflow -p job-profile -p mapreduce -p pages -p program -p causal -p replay -p hadoptic-tests)
 # Built apart, so that nothing else needs an MPI library. Where there is none, the tests that need it say so.
 if tests/mpi.sh; then
     part "ranks: program" cargo build --release -p netsim --features mpi --bin netsim-rank
-    part "ranks: lints" cargo clippy --release -p netsim --features mpi --bin netsim-rank -- -D warnings
 fi
 part "tables: merger, replay and what crosses parts" \
     cargo test --release --no-fail-fast "${tables[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
-part "tables: lints" cargo clippy --release "${tables[@]}" --all-targets -- -D warnings
-part "tables: documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps "${tables[@]}"
 
 if [ -e /usr/include/pcap/pcap.h ]; then
     if command -v mvn >/dev/null && command -v javac >/dev/null; then
@@ -65,12 +66,17 @@ if [ -e /usr/include/pcap/pcap.h ]; then
     fi
     agents=(-p trace -p man-pages -p sniffer -p dumpingd -p deploy -p lab -p test-support)
     part "agents: programs for the clusters of the tests" cargo build --release "${agents[@]}"
-    part "agents and lab: lints" cargo clippy --release "${agents[@]}" --all-targets -- -D warnings
-    part "agents and lab: documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps "${agents[@]}"
     part "agents and lab" cargo test --release --no-fail-fast "${agents[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
 else
     skipped+=("sniffer, dumpingd, hadoptic, lab: no libpcap headers")
 fi
+wait "$lint"
+lint_status=$?
+lints() {
+    cat "$lint_log"
+    return $lint_status
+}
+part "lints and documentation" lints
 [ "$(count ignored)" = 0 ] || skipped+=("$(count ignored) tests that need root: in network namespaces, on real clusters")
 [ $complete = yes ] || skipped+=("what needs the missing packages named above")
 
