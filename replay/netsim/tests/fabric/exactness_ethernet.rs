@@ -60,9 +60,23 @@ fn deliveries(network: &mut impl Network, traffic: &[Sending], connections: bool
 }
 
 /// What both models count.
-fn counted(figures: &NetworkFigures) -> (u64, u64, Vec<(String, u64)>, Vec<[u64; 4]>) {
-    let links = figures.links.iter().map(|link| [link.bytes, link.packets, link.drops, link.queue_max_bytes]).collect();
-    (figures.drops, figures.retransmissions, figures.counters.clone(), links)
+#[derive(Debug, PartialEq)]
+struct Counted {
+    drops: u64,
+    retransmissions: u64,
+    counters: Vec<(String, u64)>,
+    /// Of each link bytes, packets, drops, and bytes of the longest queue.
+    links: Vec<[u64; 4]>,
+}
+
+fn counted(figures: &NetworkFigures) -> Counted {
+    let links = figures.links.iter().map(|link| [link.bytes, link.packets, link.drops, link.queue_max_bytes]);
+    Counted {
+        drops: figures.drops,
+        retransmissions: figures.retransmissions,
+        counters: figures.counters.clone(),
+        links: links.collect(),
+    }
 }
 
 /// The messages' deliveries, and the figures.
