@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Says so and exits with 1 where the disk is too full for tests: the agents stop where less than a tenth of a file system is
-# free (--keep-free), and a build takes 10 GiB more.
+# free (--keep-free), and a build takes 8 GiB more.
 set -u
 target=${CARGO_TARGET_DIR:-target}
-build=$((10 * 1024 * 1024)) # KiB
+build=$((8 * 1024 * 1024)) # KiB
 [ -d "$target/release/deps" ] && build=$((1024 * 1024))
 enough=yes
 while read -r extra folder; do
