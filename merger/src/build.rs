@@ -212,6 +212,8 @@ fn links(
             found.into_iter().map(move |found| ObservedConnection::new((number, flow.key), found, book, listens, moved))
         })
         .collect();
+    // There are many, and how many was not known before.
+    links.shrink_to_fit();
     let of_corrected: BTreeSet<usize> = links
         .iter()
         .filter(|link| link.hosts().any(|host| alignment.is_corrected(host)))

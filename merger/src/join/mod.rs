@@ -118,7 +118,14 @@ pub(crate) fn flows(hosts: &[HostCapture]) -> Vec<ObservedFlow> {
         .collect();
     seen.par_sort_unstable();
     let by_key = seen.chunk_by(|a, b| a.0 == b.0);
-    by_key.map(|seen| ObservedFlow { key: seen[0].0, hosts: seen.iter().map(|(_, host)| *host).collect() }).collect()
+    let flow = |seen: &[(FlowKey, usize)]| ObservedFlow {
+        key: seen[0].0,
+        hosts: seen.iter().map(|(_, host)| *host).collect(),
+    };
+    let mut flows: Vec<ObservedFlow> = by_key.map(flow).collect();
+    // There are many, and how many was not known before.
+    flows.shrink_to_fit();
+    flows
 }
 
 /// What a host saw of a connection, without its packets.

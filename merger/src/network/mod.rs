@@ -281,7 +281,7 @@ pub(crate) fn links(hosts: &[HostCapture], traffic: Traffic) -> io::Result<Links
                 rate_bps: plateau.map_or(*carried_bps, |it| per_window(it.bytes)),
                 at_least: plateau.is_none(),
                 full_s: full.windows as f64 * WINDOW_NS as f64 / 1e9,
-                queue_bytes: seen.map(|plateau| per_window(plateau.bytes) / 8 * full.waited_ns / 1_000_000_000),
+                queue_bytes: seen.map(|plateau| bytes_in(per_window(plateau.bytes), full.waited_ns)),
                 overflowed: seen.is_some() && full.overflowed,
             }
         })
@@ -292,6 +292,12 @@ pub(crate) fn links(hosts: &[HostCapture], traffic: Traffic) -> io::Result<Links
 /// Bits per second of bytes in a window.
 const fn per_window(bytes: u64) -> u64 {
     bytes.saturating_mul(8 * (1_000_000_000 / WINDOW_NS))
+}
+
+/// What a link of so many bits per second carries in a time. A time that no clock tells right may be of any length.
+fn bytes_in(rate_bps: u64, ns: u64) -> u64 {
+    let bytes = u128::from(rate_bps / 8) * u128::from(ns) / 1_000_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// The most that a link carried for a while, bits per second, less what a burst may have been of it: no link has a lower rate.
@@ -336,4 +342,17 @@ pub(crate) fn estimate(links: Vec<LinkEstimate>, hosts: &[HostRow], connections:
         between.filter_map(|row| row.handshake_ns).min()
     };
     NetworkEstimate { links, rack_round_trip_ns: least(false), across_round_trip_ns: least(true) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes_in;
+
+    #[test]
+    fn a_wait_of_any_length_has_its_bytes() {
+        assert_eq!(bytes_in(100_000_000, 20_000_000), 250_000);
+        // 25 minutes at 100 Mbit/s: bits times nanoseconds have no room in 64 bits.
+        assert_eq!(bytes_in(100_000_000, 1_500_000_000_000), 18_750_000_000);
+        assert_eq!(bytes_in(u64::MAX, u64::MAX), u64::MAX);
+    }
 }

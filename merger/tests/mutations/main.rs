@@ -1,5 +1,5 @@
 //! Golden captures, damaged in some 30 ways: the merger neither panics nor aborts, takes less memory than four times what it
-//! was given, and says what was lost.
+//! was given, and says what was lost; some are merged with little memory and by way of digests as well, to the same bytes.
 //!
 //! `HADOPTIC_MUTATIONS=2000` for more than the suite makes; `HADOPTIC_SEED=N` for one of them alone.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
@@ -22,6 +22,8 @@ use serde_json::Value;
 const USUAL: u64 = 60;
 /// Seeds that found something: requests of a shuffle whose times run backwards.
 const FOUND: [u64; 1] = [529];
+/// Of so many seeds one is merged with little memory and by way of digests as well.
+const OTHERWISE_EVERY: u64 = 5;
 /// What a merge of nothing may take, bytes; beyond that it is four times the capture, unpacked.
 const BASE_BYTES: u64 = 96 << 20;
 /// Address space: what is more than that ends in an abort, which is seen.
@@ -65,6 +67,8 @@ struct Tally {
     merged: u64,
     refused: u64,
     as_before: u64,
+    /// Merged with little memory and by way of digests as well.
+    otherwise: u64,
     /// The largest share of what it might take that a merge took.
     most_memory: f64,
     longest_s: f64,
@@ -187,6 +191,10 @@ fn mutate(seed: u64, captures: &BTreeMap<&str, Capture>, work: &Path, tally: &mu
     } else if answer.said() == capture.answer.said() && checked(&trace) == checked(&work.join("trace")) {
         return Err(format!("{what}: another trace, and nothing is said of it"));
     }
+    if seed.is_multiple_of(OTHERWISE_EVERY) {
+        merges_the_same_otherwise(&folder, &trace, work).map_err(|how| format!("{what}: another trace {how}"))?;
+        tally.otherwise += 1;
+    }
     let losses = answer.stated["losses"].to_string();
     for damage in &damages {
         if count == 1
@@ -197,6 +205,44 @@ fn mutate(seed: u64, captures: &BTreeMap<&str, Capture>, work: &Path, tally: &mu
         }
     }
     Ok(())
+}
+
+/// Whether the trace is the same, byte for byte, with little memory and by way of digests; else says how it is not.
+fn merges_the_same_otherwise(capture: &Path, trace: &Path, work: &Path) -> Result<(), String> {
+    let [other, digests] = ["other-trace", "digests"].map(|name| work.join(name));
+    let run = |command: &str, input: &Path, out: &Path, more: &[&str]| {
+        _ = fs::remove_dir_all(out);
+        let mut merger = Command::new(env!("CARGO_BIN_EXE_merger"));
+        let output = merger.arg(command).arg(input).arg("--out").arg(out).args(more).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    // Where that is too little it is refused.
+    let (code, said) = run("build", capture, &other, &["--memory", "128MiB"]);
+    if code != Some(2) && (code != Some(0) || contents(&other) != contents(trace)) {
+        return Err(format!("in 128 MiB: {code:?}, {said}"));
+    }
+    let (digested, of_digest) = run("digest", capture, &digests, &[]);
+    let (code, said) = run("build", &digests, &other, &[]);
+    if (digested, code) != (Some(0), Some(0)) || contents(&other) != contents(trace) {
+        return Err(format!("by digests: {digested:?}, {of_digest}, {code:?}, {said}"));
+    }
+    Ok(())
+}
+
+/// All files of a trace by their names; the manifest without the names of captures.
+fn contents(trace: &Path) -> BTreeMap<String, Vec<u8>> {
+    let read = |entry: std::io::Result<fs::DirEntry>| {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let mut content = fs::read(&path).unwrap();
+        if name == "manifest.json" {
+            let mut manifest: Value = serde_json::from_slice(&content).unwrap();
+            manifest["captures"] = Value::Null;
+            content = manifest.to_string().into_bytes();
+        }
+        (name, content)
+    };
+    fs::read_dir(trace).unwrap().map(read).collect()
 }
 
 fn choose(random: &mut Random) -> &'static str {

@@ -1,8 +1,4 @@
 //! What one may look at in a simulated network: INSEE's figure 9 (document 003), run here.
-//!
-//!     analyses [--out docs] [--cycles 8000]
-//!
-//! Writes `analyses.md` and `analyses-*.svg`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
 use netsim::fabric::FabricConfig;
 use netsim::statistics::{Histogram, RunFigures, float};
 use netsim::traffic::{self, RunOptions, TrafficConfig};
@@ -40,14 +37,23 @@ const NETWORKS: [Network; 3] = [
     Network { name: "4-ary 3-tree", file: TREE, set: &[] },
 ];
 
-/// Where pages go, and how long runs measure.
+/// What one may look at in a simulated network: figure 9 of document 003 (INSEE), run here.
+///
+/// Programs are those of target/release, experiments those of tests/bench: run it in the repository's root. Writes analyses.md and
+/// analyses-*.svg.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:\n  analyses --out docs\n  analyses --cycles 2000 --out /tmp/short")]
 struct Options {
+    /// Folder of the page and its pictures.
+    #[arg(long, value_name = "FOLDER", default_value = "docs")]
     out: PathBuf,
+    /// How long runs measure, 1 at least.
+    #[arg(long, value_name = "CYCLES", default_value_t = 8_000, value_parser = clap::value_parser!(u64).range(1..))]
     cycles: u64,
 }
 
 fn main() -> Result<()> {
-    let options = options()?;
+    let options = Options::parse();
     ensure!(fs::exists(REPLAY)?, "{REPLAY} is not there: cargo build --release -p replay");
     let mut page = HEAD.to_owned();
     loads(&options, &mut page)?;
@@ -63,21 +69,6 @@ const HEAD: &str = "# What one may look at in a network
 Written by `make analyses`: the analyses of figure 9 of document 003 (INSEE), run here. Networks of 64 hosts: a torus, the same with a twist of 4, and a 4-ary 3-tree, each with the settings of
 `tests/bench/insee-torus.toml` and `tests/bench/insee-tree.toml`. All figures are of one seed. The paper says of its graphs only what they are of; with your own networks the files named with each have the same figures.
 ";
-
-fn options() -> Result<Options> {
-    let mut options = Options { out: "docs".into(), cycles: 8_000 };
-    let mut arguments = std::env::args().skip(1);
-    while let Some(name) = arguments.next() {
-        let value = arguments.next().with_context(|| format!("{name} needs a value"))?;
-        match name.as_str() {
-            "--cycles" => options.cycles = value.parse().with_context(|| format!("--cycles {value}: a number"))?,
-            "--out" => options.out = value.into(),
-            _ => bail!("{name} is not known; there are --out and --cycles"),
-        }
-    }
-    ensure!(options.cycles > 0, "--cycles 0: at least one is needed");
-    Ok(options)
-}
 
 fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))

@@ -1,17 +1,15 @@
 //! The peer of `store-and-forward` in `make bench`: the same model, written down plainly over one binary heap of events, with lists of what
 //! waits at the ports. It takes topology, routing, traffic and statistics from `netsim`, so that only the engine differs.
 //!
-//!     binary-heap EXPERIMENT.toml
-//!
-//! Runs messages of one packet, drawn as `[traffic]` says. Prints one JSON object: `packet_hops`, `packet_latency_mean_ps`, `lost`,
-//! `cpu_s`.
+//! Runs messages of one packet, drawn as `[traffic]` says.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::env;
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::Parser;
 use netsim::fabric::FabricConfig;
 use netsim::fabric::packet::{LinkTime, Loss, LostPacket, Message, Observer, PacketRecord, ServiceLevel};
 use netsim::fabric::store_and_forward::StoreAndForwardConfig;
@@ -74,10 +72,20 @@ struct Model {
     heap: BinaryHeap<Entry>,
 }
 
+/// The packets of an experiment over store-and-forward in a plain model with a binary heap, which `benchmarks` runs beside ours.
+///
+/// Prints one JSON object: packet_hops, packet_latency_mean_ps, lost, cpu_s.
+#[derive(Debug, Parser)]
+struct Options {
+    /// The experiment: a TOML file with a fabric of the kind store-and-forward, and traffic.
+    experiment: PathBuf,
+}
+
 fn main() -> Result<()> {
-    let path = env::args().nth(1).context("usage: binary-heap EXPERIMENT.toml")?;
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    let Experiment { fabric, traffic } = toml::from_str(&text).with_context(|| path.clone())?;
+    let Options { experiment } = Options::parse();
+    let path = experiment.display();
+    let text = fs::read_to_string(&experiment).with_context(|| format!("cannot read {path}"))?;
+    let Experiment { fabric, traffic } = toml::from_str(&text).with_context(|| path.to_string())?;
     let FabricConfig::StoreAndForward(config) = fabric else { bail!("{path}: the fabric is no store-and-forward") };
     let mut model = Model::new(&config, &traffic)?;
     model.run();

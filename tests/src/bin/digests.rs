@@ -1,26 +1,28 @@
 //! Holds all results of merger and replay against their recorded digests.
-//!
-//!     digests [--quick] [--write]
-//!
-//! Prints what differs from `tests/golden/results.sha256` and ends with 1 if anything does. `--write` records what is found;
-//! `--quick` runs the cases that the tests run. Merger and replay must be built.
 
 use std::io::{Write as _, stderr, stdout};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::Result;
+use clap::Parser;
 use hadoptic_tests::digests;
 
+/// Holds all results of merger and replay against their recorded digests.
+///
+/// Prints what differs from tests/golden/results.sha256. Merger and replay must be built: those of target/release are run.
+#[derive(Debug, Parser)]
+#[command(after_help = "Exit codes: 0 nothing differs; 1 something does, or could not be run.")]
+struct Options {
+    /// Run the cases that the tests run.
+    #[arg(long)]
+    quick: bool,
+    /// Record what is found, of all cases.
+    #[arg(long, conflicts_with = "quick")]
+    write: bool,
+}
+
 fn main() -> Result<ExitCode> {
-    let (mut quick, mut write) = (false, false);
-    for argument in std::env::args().skip(1) {
-        match argument.as_str() {
-            "--quick" => quick = true,
-            "--write" => write = true,
-            _ => bail!("{argument} is not known; there are --quick and --write"),
-        }
-    }
-    ensure!(!(quick && write), "--write records all cases: leave out --quick");
+    let Options { quick, write } = Options::parse();
     let found = digests::compute(quick, &mut |case| {
         let _ = writeln!(stderr(), "{case}");
     })?;

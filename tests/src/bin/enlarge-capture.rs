@@ -1,17 +1,13 @@
 //! Makes a capture longer, so that size can be measured: the same again and again, each time later, from other ports, by other
 //! processes, as other jobs.
-//!
-//!     enlarge-capture CAPTURE OUT TIMES [HOST...]
-//!
-//! Each round begins 200 s after the one before. Ports of outgoing connections (32768 to 60999) are moved on by 7919, process
-//! ids by 100,000, job ids by one. OUT is made; files are plain. With hosts, only theirs.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufWriter, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result};
+use clap::Parser;
 use serde_json::Value;
 use trace::files;
 use trace::packet::{PacketReader, PacketWriter};
@@ -24,17 +20,30 @@ const PID_STEP: u64 = 100_000;
 /// Fields of records that are times.
 const TIMES: [&str; 9] = ["t", "received", "begin", "end", "responded", "sent", "t0", "t1", "boot_ns"];
 
+/// Makes a capture longer: the same again and again, each time later, from other ports, by other processes, as other jobs.
+///
+/// Each round begins 200 s after the one before. Ports of outgoing connections (32768 to 60999) are moved on by 7919, process ids by 100,000, job
+/// ids by one.
+#[derive(Debug, Parser)]
+#[command(after_help = "Example:\n  enlarge-capture tests/golden/terasort /tmp/long 145   # 100 million packets")]
+struct Options {
+    /// Folder of the capture.
+    capture: PathBuf,
+    /// Folder of the longer one, which is made; its files are plain.
+    out: PathBuf,
+    /// How often it is told.
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3_000))]
+    times: u64,
+    /// Hosts whose files are wanted [default: all].
+    #[arg(value_name = "HOST")]
+    only: Vec<String>,
+}
+
 fn main() -> Result<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [capture, out, times, only @ ..] = arguments.as_slice() else {
-        bail!("enlarge-capture CAPTURE OUT TIMES [HOST...]")
-    };
-    let (capture, out) = (Path::new(capture), Path::new(out));
-    let times: u64 = times.parse().with_context(|| format!("\"{times}\" is no number of times"))?;
-    ensure!((1..=3_000).contains(&times), "TIMES may be 1 to 3000");
+    let Options { capture, out, times, only } = Options::parse();
     let cluster = cluster_of(&capture.join("job"))?;
     let rounds: Vec<Round> = (0..times).map(|number| Round { number, cluster: cluster.clone() }).collect();
-    for folder in sorted(capture)? {
+    for folder in sorted(&capture)? {
         let name = name_of(&folder)?;
         if name == "job" {
             job(&folder, &out.join("job"), &rounds)?;

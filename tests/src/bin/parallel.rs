@@ -1,9 +1,4 @@
 //! One run on several threads: figures 12 to 15 of document 001 (FatTreeSim), run on the cores that are here.
-//!
-//!     parallel [--out docs] [--packets 5] [--ports 128] [--threads CORES]
-//!
-//! The network is that of `tests/bench/fattreesim.toml`, with switches of so many ports and so many packets from each host, on 1 thread, 2, 4 and so on, up to
-//! THREADS. Each point is a process of its own, run once. Writes `parallel-figures.md` and `parallel-*.svg`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +6,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
 use pages::chart::{Chart, Line, standing};
 use serde_json::Value;
 
@@ -27,12 +23,25 @@ const DELAYS: [&str; 4] = ["0ns", "50ns", "200ns", "1us"];
 const WINDOWS: &str = "windows";
 const OPTIMISTIC: &str = "optimistic";
 
+/// One run on several threads: figures 12 to 15 of document 001 (FatTreeSim), run on the cores that are here.
+///
+/// The network is that of tests/bench/fattreesim.toml, on 1 thread, 2, 4 and so on. Each point is a process of its own, run once. Programs are
+/// those of target/release: run it in the repository's root. Writes parallel-figures.md and parallel-*.svg.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:\n  parallel --out docs\n  parallel --packets 2 --ports 16 --out /tmp/small")]
 struct Options {
+    /// Folder of the page and its pictures.
+    #[arg(long, value_name = "FOLDER", default_value = "docs")]
     out: PathBuf,
+    /// Packets from each host, 1 at least.
+    #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     packets: u64,
+    /// Ports of a switch.
+    #[arg(long, value_name = "NUMBER", default_value_t = 128)]
     ports: u64,
-    /// How many threads each point of a line has.
-    threads: Vec<usize>,
+    /// The most threads [default: as many as there are cores].
+    #[arg(long, value_name = "NUMBER", value_parser = threads)]
+    threads: Option<usize>,
 }
 
 /// What a run says of itself.
@@ -62,7 +71,7 @@ struct Series {
 }
 
 fn main() -> Result<()> {
-    let options = options()?;
+    let options = Options::parse();
     ensure!(fs::exists(REPLAY)?, "{REPLAY} is not there: cargo build --release -p replay");
     let mut page = head(&options);
     intervals(&mut page, &options)?;
@@ -72,31 +81,36 @@ fn main() -> Result<()> {
     fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn options() -> Result<Options> {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let (mut out, mut packets, mut ports, mut most) = (PathBuf::from("docs"), 5, 128, cores);
-    let mut arguments = std::env::args().skip(1);
-    while let Some(name) = arguments.next() {
-        let value = arguments.next().with_context(|| format!("{name} needs a value"))?;
-        let number = || value.parse::<u64>().with_context(|| format!("{name} {value}: a number is needed"));
-        match name.as_str() {
-            "--out" => out = value.into(),
-            "--packets" => packets = number()?,
-            "--ports" => ports = number()?,
-            "--threads" => most = usize::try_from(number()?)?,
-            _ => bail!("{name} is not known; there are --out, --packets, --ports and --threads"),
-        }
+impl Options {
+    /// How many threads each point of a line has: powers of two, and the most.
+    fn threads(&self) -> Vec<usize> {
+        let most = self.most_threads();
+        let powers = std::iter::successors(Some(1), |threads| Some(threads * 2)).take_while(|threads| *threads < most);
+        powers.chain([most]).collect()
     }
-    ensure!(packets > 0 && most > 0, "--packets and --threads: at least 1");
-    let powers = std::iter::successors(Some(1), |threads| Some(threads * 2)).take_while(|threads| *threads < most);
-    Ok(Options { out, packets, ports, threads: powers.chain([most]).collect() })
+
+    fn most_threads(&self) -> usize {
+        self.threads.unwrap_or_else(cores)
+    }
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least one thread is needed".to_owned()),
+        Ok(threads) => Ok(threads),
+        Err(_) => Err("a number is needed".to_owned()),
+    }
 }
 
 fn head(options: &Options) -> String {
-    let Options { packets, ports, threads, .. } = options;
+    let Options { packets, ports, .. } = options;
     let hosts = 2 * (ports / 2).pow(3);
-    let most = threads.last().unwrap_or(&1);
-    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let most = options.most_threads();
+    let cores = cores();
     format!(
         "# FatTreeSim's figures 12 to 15
 
@@ -138,7 +152,7 @@ fn simulate(engine: &str, threads: usize, sets: &[String], options: &Options) ->
 
 /// The same on all numbers of threads.
 fn on_threads(name: String, engine: &str, sets: &[String], options: &Options) -> Result<Series> {
-    let runs = options.threads.iter().map(|threads| simulate(engine, *threads, sets, options));
+    let runs = options.threads().into_iter().map(|threads| simulate(engine, threads, sets, options));
     Ok(Series { name, runs: runs.collect::<Result<_>>()? })
 }
 
@@ -168,7 +182,7 @@ In the article: on one rack (1,024 to 16,384 cores) the rate grows up to 297 M e
 }
 
 fn lookahead(page: &mut String, options: &Options) -> Result<()> {
-    let threads = options.threads.last().copied().unwrap_or(1);
+    let threads = options.most_threads();
     let delays = DELAYS.map(|delay| {
         let links = ["host_link", "uplink"].map(|link| format!("fabric.topology.{link}.delay={delay}"));
         simulate(WINDOWS, threads, &[fast(INTERVALS_NS[0]), links.into()].concat(), options)
@@ -260,8 +274,9 @@ fn picture(
         let points = series.runs.iter().filter_map(|run| Some((run.threads as f64, value(run)?, false)));
         Line { name: series.name.clone(), points: points.collect() }
     });
-    let names: Vec<String> = options.threads.iter().map(ToString::to_string).collect();
-    let places: Vec<_> = options.threads.iter().map(|n| *n as f64).zip(names.iter().map(String::as_str)).collect();
+    let threads = options.threads();
+    let names: Vec<String> = threads.iter().map(ToString::to_string).collect();
+    let places: Vec<_> = threads.iter().map(|n| *n as f64).zip(names.iter().map(String::as_str)).collect();
     draw(page, options, name, title, ("threads", &places), &lines.collect::<Vec<_>>())
 }
 

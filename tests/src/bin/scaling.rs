@@ -1,9 +1,4 @@
 //! How time and memory grow with the network: INSEE's figure 14 (document 003), run here.
-//!
-//!     scaling [--out docs] [--runs 3] [--largest 4096]
-//!
-//! Each point is a process of its own: its CPU time is the least of several runs, its memory the most that it has held. Writes
-//! `scaling.md` and `scaling-*.svg`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,7 +7,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
 use hadoptic_tests::process::{cpu_seconds, memory_peak_bytes};
 use pages::chart::{Chart, Line, standing};
 
@@ -21,10 +17,21 @@ const TORUS: &str = "tests/bench/insee-torus.toml";
 const TREE: &str = "tests/bench/insee-tree.toml";
 const MIB: f64 = 1_048_576.0;
 
+/// How time and memory grow with the network: figure 14 of document 003 (INSEE), run here.
+///
+/// Each point is a process of its own: its CPU time is the least of several runs, its memory the most that it has held. Programs are those of
+/// target/release, experiments those of tests/bench: run it in the repository's root. Writes scaling.md and scaling-*.svg.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:\n  scaling --out docs\n  scaling --runs 1 --largest 256 --out /tmp/small")]
 struct Options {
+    /// Folder of the page and its pictures.
+    #[arg(long, value_name = "FOLDER", default_value = "docs")]
     out: PathBuf,
+    /// Runs of which the least CPU time counts, 1 at least.
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = runs)]
     runs: usize,
     /// No network has more hosts.
+    #[arg(long, value_name = "HOSTS", default_value_t = 4_096)]
     largest: u64,
 }
 
@@ -58,7 +65,7 @@ struct Study {
 }
 
 fn main() -> Result<()> {
-    let options = options()?;
+    let options = Options::parse();
     ensure!(fs::exists(REPLAY)?, "{REPLAY} is not there: cargo build --release -p replay");
     let mut page = HEAD.replace("RUNS", &options.runs.to_string());
     for study in [tori(), binary_trees(), trees(), butterfly()] {
@@ -96,21 +103,12 @@ const fn memory(cost: &Cost) -> f64 {
     cost.memory_mib
 }
 
-fn options() -> Result<Options> {
-    let mut options = Options { out: "docs".into(), runs: 3, largest: 4_096 };
-    let mut arguments = std::env::args().skip(1);
-    while let Some(name) = arguments.next() {
-        let value = arguments.next().with_context(|| format!("{name} needs a value"))?;
-        let number = || value.parse::<u64>().with_context(|| format!("{name} {value}: a number is needed"));
-        match name.as_str() {
-            "--runs" => options.runs = usize::try_from(number()?)?,
-            "--largest" => options.largest = number()?,
-            "--out" => options.out = value.into(),
-            _ => bail!("{name} is not known; there are --out, --runs and --largest"),
-        }
+fn runs(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least one run is needed".to_owned()),
+        Ok(runs) => Ok(runs),
+        Err(_) => Err("a number is needed".to_owned()),
     }
-    ensure!(options.runs > 0, "--runs 0: at least one run is needed");
-    Ok(options)
 }
 
 /// A run of synthetic traffic.
