@@ -14,7 +14,10 @@ use crate::capture::layout::{DIGEST, FileKind, HostFolder, hosts_of};
 use crate::capture::reading::Reading;
 use crate::error::MergeError;
 use crate::file_copy;
+use crate::history::{self, left_out};
 use crate::progress::{Progress, Unit};
+
+use left_out::LEFT_OUT;
 
 /// The folder of job histories in a capture.
 const JOB: &str = "job";
@@ -113,16 +116,26 @@ fn copy_jobs(capture: &Path, out: &Path, digests: &mut Digests) -> Result<(), Me
     }
     let (job, to) = (root.folder(JOB).map_err(MergeError::io(&from))?, out.join(JOB));
     fs::create_dir_all(&to).map_err(MergeError::io(&to))?;
+    let mut reasons = left_out::read(&job).map_err(MergeError::io(from.join(LEFT_OUT)))?;
     for name in job.names().map_err(MergeError::io(&from))?.names {
-        match job.kind(&name).map_err(MergeError::io(from.join(&name)))? {
-            Some(Kind::File) => {
-                let input = job.file(&name).map_err(MergeError::io(from.join(&name)))?;
-                file_copy::copy(input, &to.join(&name)).map_err(MergeError::io(to.join(&name)))?;
+        let (path, copy) = (from.join(&name), to.join(&name));
+        if name == LEFT_OUT {
+            continue;
+        }
+        let kind = job.kind(&name).map_err(MergeError::io(&path))?;
+        let is_of_job = history::is_of_job(&name);
+        match job.file(&name) {
+            Ok(input) => {
+                file_copy::copy(input, &copy).map_err(MergeError::io(&copy))?;
                 digests.job_files += 1;
             }
-            Some(Kind::Link) => digests.refused.push(format!("{}: it is a link", from.join(&name).display())),
-            _ => {}
+            Err(error) if kind == Some(Kind::File) => return Err(MergeError::io(&path)(error)),
+            Err(error) if is_of_job || kind == Some(Kind::Link) => {
+                digests.refused.push(format!("{}: {error}", path.display()));
+                reasons.extend(is_of_job.then(|| (name, error.to_string())));
+            }
+            Err(_) => {}
         }
     }
-    Ok(())
+    left_out::write(&to, &reasons).map_err(MergeError::io(to.join(LEFT_OUT)))
 }

@@ -5,10 +5,11 @@
 
 mod conf;
 mod events;
+pub(crate) mod left_out;
 mod racks;
 mod records;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -105,8 +106,15 @@ pub fn read(captures: &[PathBuf]) -> Result<Histories, HistoryError> {
     let mut counters = CountersByJob::new();
     for capture in captures {
         let Some(folder) = job_folder(capture)? else { continue };
+        let (left_out, losses) = left_out_of(&folder)?;
+        histories.losses.extend(losses);
         let names = folder.names().map_err(io_error(folder.path()))?.names;
-        let files: Vec<_> = names.par_iter().map(|name| read_file(&folder, name)).collect();
+        let here: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+        let mut all: Vec<(&str, Option<&str>)> = here.iter().map(|name| (*name, None)).collect();
+        let missing = left_out.iter().filter(|(name, _)| !here.contains(name.as_str()));
+        all.extend(missing.map(|(name, reason)| (name.as_str(), Some(reason.as_str()))));
+        all.sort_unstable();
+        let files: Vec<_> = all.par_iter().map(|(name, left_out)| read_file(&folder, name, *left_out)).collect();
         for file in files {
             let (of_file, counted) = file?;
             histories.add(of_file);
@@ -125,11 +133,33 @@ pub fn read(captures: &[PathBuf]) -> Result<Histories, HistoryError> {
     Ok(histories)
 }
 
-/// What one file says.
-fn read_file(folder: &Folder, name: &str) -> Result<(Histories, CountersByJob), HistoryError> {
+/// Files that were left out when a `job/` folder was copied, with the reasons; or that these cannot be read.
+fn left_out_of(folder: &Folder) -> Result<(left_out::Reasons, Vec<Loss>), HistoryError> {
+    let mut losses = Vec::new();
+    match left_out::read(folder) {
+        Ok(reasons) => Ok((reasons, losses)),
+        Err(error) if is_damage(&error) => {
+            losses.lost(&at(left_out::LEFT_OUT), LossKind::Unusable(error.to_string()), 1);
+            Ok((left_out::Reasons::new(), losses))
+        }
+        Err(error) => Err(io_error(&folder.path().join(left_out::LEFT_OUT))(error)),
+    }
+}
+
+/// Whether a file of a `job/` folder tells anything, by its name.
+pub(crate) fn is_of_job(name: &str) -> bool {
+    FileKind::of(name) != FileKind::Nothing
+}
+
+/// What one file says; or why it was left out when the folder was copied.
+fn read_file(folder: &Folder, name: &str, left_out: Option<&str>) -> Result<(Histories, CountersByJob), HistoryError> {
     let (mut histories, mut counters) = (Histories::default(), CountersByJob::new());
     let file_kind = FileKind::of(name);
     if file_kind == FileKind::Nothing {
+        return Ok((histories, counters));
+    }
+    if let Some(reason) = left_out {
+        histories.losses.lost(&at(name), LossKind::LeftOut(reason.to_owned()), 1);
         return Ok((histories, counters));
     }
     let (lost, error) = match folder.file(name) {

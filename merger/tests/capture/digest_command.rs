@@ -171,6 +171,35 @@ fn what_was_lost_on_the_host_is_said_and_stands_in_the_trace() {
 }
 
 #[test]
+fn what_is_no_file_among_the_histories_is_said_and_stands_in_the_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, out) = (folder.path().join("capture"), folder.path().join("digests"));
+    talk(&capture);
+    let (job, stranger) = (capture.join("job"), folder.path().join("stranger"));
+    fs::create_dir_all(job.join("job_1_0001.jhist")).unwrap();
+    // A folder that is none of a job's is nobody's loss.
+    fs::create_dir(job.join("old")).unwrap();
+    fs::write(&stranger, "secret").unwrap();
+    std::os::unix::fs::symlink(&stranger, job.join("job_1_0001_conf.xml")).unwrap();
+    assert!(Command::new("mkfifo").arg(job.join("counters.json")).status().unwrap().success());
+    fs::write(job.join("job_1_0002_conf.xml"), "<configuration/>").unwrap();
+    let output = merger(&["digest", "--out"], &[&out, &capture]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let refused: Vec<&str> = said.lines().filter(|line| line.starts_with("refused: ")).collect();
+    assert_eq!(refused.len(), 3, "{said}");
+    for name in ["job_1_0001.jhist: it is a folder", "job_1_0001_conf.xml: it is a link", "counters.json: it is "] {
+        assert!(refused.iter().any(|line| line.contains(name)), "{name}: {said}");
+    }
+    assert!(fs::symlink_metadata(out.join("job/job_1_0001_conf.xml")).is_err());
+    assert_same(&[&capture], &[&out]);
+    // What cannot be understood of it is a loss, and no failure.
+    fs::write(out.join("job/left-out.json"), "[").unwrap();
+    let notes = String::from_utf8(trace(&[&out])["manifest.json"].clone()).unwrap();
+    assert!(notes.contains("job/left-out.json"), "{notes}");
+}
+
+#[test]
 fn a_digest_that_is_cut_off_or_changed_anywhere_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (capture, out) = (folder.path().join("capture"), folder.path().join("digests"));

@@ -20,8 +20,9 @@ use serde_json::Value;
 
 /// Mutations in the suite.
 const USUAL: u64 = 60;
-/// Seeds that found something: requests of a shuffle whose times run backwards.
-const FOUND: [u64; 1] = [529];
+/// Seeds that found something: requests of a shuffle whose times run backwards; a job history that is a folder, of which the digest said
+/// nothing.
+const FOUND: [u64; 2] = [529, 1395];
 /// Of so many seeds one is merged with little memory and by way of digests as well.
 const OTHERWISE_EVERY: u64 = 5;
 /// What a merge of nothing may take, bytes; beyond that it is four times the capture, unpacked.
@@ -223,7 +224,8 @@ fn merges_the_same_otherwise(capture: &Path, trace: &Path, work: &Path) -> Resul
     }
     let (digested, of_digest) = run("digest", capture, &digests, &[]);
     let (code, said) = run("build", &digests, &other, &[]);
-    if (digested, code) != (Some(0), Some(0)) || contents(&other) != contents(trace) {
+    // 1: something was refused, which the trace then says as well.
+    if !matches!(digested, Some(0 | 1)) || code != Some(0) || contents(&other) != contents(trace) {
         return Err(format!("by digests: {digested:?}, {of_digest}, {code:?}, {said}"));
     }
     Ok(())
