@@ -163,7 +163,9 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             if MORE && goes_on && clocked.is_parallel(&place, bit) {
                 continue;
             }
-            ready &= !(u64::from(!goes_on) << bit);
+            if !goes_on {
+                ready &= !(1 << bit);
+            }
             left &= left.wrapping_sub(1);
         }
         clocked.end_switch(switch, ready)

@@ -2,7 +2,6 @@
 
 use crate::fabric::credit::lanes::CREDIT;
 use crate::fabric::ids::PacketId;
-use std::hint::select_unpredictable;
 
 /// A credit, in bytes.
 const CREDIT_BYTES: u32 = CREDIT as u32;
@@ -53,9 +52,7 @@ impl Lane {
     pub fn free(&self, now: u64, flit: u32) -> i64 {
         let flits = u32::try_from(now - self.back_from).unwrap_or(u32::MAX);
         let is_back = flits >= u32::from(self.back_flits);
-        // Fewer than 256 flits where it counts.
-        let so_far = flits.wrapping_mul(flit) / CREDIT_BYTES;
-        let back = select_unpredictable(is_back, self.back_credits.into(), so_far);
+        let back = if is_back { self.back_credits.into() } else { flits * flit / CREDIT_BYTES };
         i64::from(self.free) + i64::from(back)
     }
 
@@ -148,7 +145,7 @@ impl Queue {
     #[inline]
     pub fn takes(&mut self, credits: u16, now: u64) {
         self.held += u32::from(credits);
-        let leaving = select_unpredictable(self.left_at > now, self.left_credits, 0);
+        let leaving = if self.left_at > now { self.left_credits } else { 0 };
         self.held_most = self.held_most.max(self.held + leaving);
     }
 
