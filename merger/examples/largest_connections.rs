@@ -17,7 +17,7 @@ fn main() -> Result<()> {
         Some(process) => joined.processes[process.index()].role.as_str(),
         None => "?",
     };
-    let mut connections: Vec<_> = joined.connections.iter().collect();
+    let mut connections: Vec<_> = joined.connections.rows().collect();
     connections.sort_by_key(|row| Reverse(row.client_bytes + row.server_bytes));
     for row in connections.iter().take(10) {
         println!(

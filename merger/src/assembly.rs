@@ -2,33 +2,37 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::net::IpAddr;
 
 use trace::ids::{ConnectionId, HostId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::manifest::NetworkEstimate;
-use trace::rows::{ConnectionRow, HostRow, OwnerEvidence};
+use trace::rows::{HostRow, OwnerEvidence};
 use trace::socket::SocketRecord;
 
 use crate::capture::HostCapture;
 use crate::clock::Alignment;
-use crate::compact::{MessageLog, MessageRecord, Messages, ReadMessages, Spans};
+use crate::compact::{
+    Connection, Connections, Ends, Figures, MessageLog, MessageRecord, Messages, ReadMessages, Spans,
+};
 use crate::framing::Draft;
 use crate::history::Histories;
 use crate::inference;
 use crate::join::{AddressBook, Early, ObservedConnection};
-use crate::joined::{Joined, JvmEvent, LimitRows, Stream, ThreadStarts};
+use crate::joined::{Joined, JvmEvent, LimitRows, Stream, TaskEvents, ThreadStarts};
 use crate::jvm_events::JvmEvents;
 use crate::loss::{Loss, LossKind, Note as _};
+use crate::maps::HashMap;
 use crate::merged::{Clocks, HostClock, Merged};
 use crate::network::{self, FullTimes, Links};
-use crate::owners::Attribution;
+use crate::owners::{Attribution, End};
 use crate::packed_stream::PackedStream;
 use crate::pipelines::{self, Hops};
 use crate::processes::Processes;
 use crate::read_connection::{Read, ReadDirection};
 use crate::roles;
 use crate::spans::{self, Finder};
-use crate::spilled::{Record as _, Sorter};
+use crate::spilled::{Record as _, SharedList, Sorter};
 use crate::steps;
 use crate::turns;
 use crate::window::Span;
@@ -144,12 +148,14 @@ impl Assembly<'_> {
         );
         let window_ns = span.part_of(window_ns);
         let mut rows = host_rows(hosts, &alignment, order, window_ns.0);
-        let mut connections = Vec::with_capacity(links.len());
+        let mut connections = Connections::with_capacity(links.len());
+        let mut missing = 0u64;
         let mut limits = LimitRows::default();
         let mut parts = Vec::with_capacity(links.len());
         let mut losses: Vec<Loss> = hosts.iter().flat_map(|host| host.losses.clone()).collect();
         let mut notes: Vec<String> = hosts.iter().flat_map(|host| host.notes.clone()).collect();
         let mut early = Early::default();
+        let mut peers: HashMap<IpAddr, HostId> = HashMap::default();
         let read = read.sorted()?;
         let mut all_read = read.iter().peekable();
         for (id, (link, attribution)) in (0..).map(ConnectionId).zip(links.iter().zip(&attribution)) {
@@ -159,17 +165,12 @@ impl Assembly<'_> {
             early.add(&server.early);
             let end_hosts = [link.client, link.server].map(|address| match book.host_of(address.ip(), link.host) {
                 Some(host) => order.id_of(host),
-                None => peer(&mut rows, address.ip().to_string()),
+                None => *peers.entry(address.ip()).or_insert_with(|| peer(&mut rows, address.ip())),
             });
-            connections.push(connection_row(
-                id,
-                link,
-                attribution,
-                &client,
-                &server,
-                log.word(read.protocol),
-                end_hosts,
-            ));
+            let protocol = log.word(read.protocol);
+            let connection = connection(link, attribution, [&client, &server], &protocol, end_hosts);
+            missing = connection.figures.missing_bytes.into_iter().fold(missing, u64::saturating_add);
+            connections.push(connection);
             limits.extend(client.limit_row(id, true));
             limits.extend(server.limit_row(id, false));
             let (first, behind) = read.messages;
@@ -181,8 +182,7 @@ impl Assembly<'_> {
         let messages = log.read(parts);
         let connection_of = connections_of(&attribution, jvm.len());
         drop(attribution);
-        let missing = connections.iter().map(|row| row.client_missing_bytes.saturating_add(row.server_missing_bytes));
-        losses.lost("", LossKind::NeverCaptured, missing.fold(0, u64::saturating_add));
+        losses.lost("", LossKind::NeverCaptured, missing);
         let by_inference = roles::infer(&messages, &connections, &listening(hosts, &processes), &mut processes.rows);
         if !by_inference.is_empty() {
             let names = by_inference.iter().map(|process| {
@@ -199,9 +199,9 @@ impl Assembly<'_> {
         let messages = in_order(messages, &hops, span, &connections, &processes)?;
         drop(hops);
         let finder = Finder::new(&messages);
-        let (mut spans, mut steps, mut of_tasks) = (Spans::default(), Vec::new(), Vec::new());
+        let (mut spans, mut steps, mut of_tasks) = (Spans::default(), Vec::new(), TaskEvents::default());
         let rows_of = |number: usize, _, event: JvmEvent| {
-            let connection = Some(connection_of[number]).filter(|id| *id != u32::MAX).map(ConnectionId);
+            let connection = connection_of.get(number).checked_sub(1).map(ConnectionId);
             let of_span = spans::of(&event, connection, &finder);
             let of_step = steps::of(&event, connection, &finder);
             // What others say stands in spans and steps.
@@ -215,14 +215,15 @@ impl Assembly<'_> {
         jvm.look(rows_of, |(of_span, of_step, of_task)| {
             spans.extend(of_span);
             steps.extend(of_step);
-            of_tasks.extend(of_task);
+            of_task.iter().for_each(|event| of_tasks.push(event));
         });
         turns::leave_out_other_waits(&mut steps);
         steps::order(&mut steps);
+        of_tasks.settle();
         drop(finder);
-        jvm.check()?;
+        jvm.check().and(connection_of.check())?;
         drop(jvm);
-        messages.check().and(spans.check())?;
+        messages.check().and(spans.check()).and(connections.check())?;
         let clocks = Clocks {
             hosts: host_clocks(&rows, &alignment, order),
             reference: hosts[alignment.reference].name.clone(),
@@ -305,16 +306,13 @@ fn host_clocks(rows: &[HostRow], alignment: &Alignment, order: &Order) -> Vec<Ho
     clocks
 }
 
-/// The row of a host that is only known as a peer.
-fn peer(rows: &mut Vec<HostRow>, address: String) -> HostId {
-    if let Some(row) = rows.iter().find(|row| !row.captured && row.addresses == address) {
-        return row.host;
-    }
+/// Adds the row of a host that is only known as a peer.
+fn peer(rows: &mut Vec<HostRow>, address: IpAddr) -> HostId {
     let host = HostId(rows.len() as u32);
     rows.push(HostRow {
         host,
-        name: address.clone(),
-        addresses: address,
+        name: address.to_string(),
+        addresses: address.to_string(),
         rack: String::new(),
         captured: false,
         clock_offset_ns: 0,
@@ -323,50 +321,48 @@ fn peer(rows: &mut Vec<HostRow>, address: String) -> HostId {
     host
 }
 
-fn connection_row(
-    id: ConnectionId,
+/// A connection with whose it is, and what was read of it.
+fn connection<'w>(
     link: &ObservedConnection,
     attribution: &Attribution,
-    client: &ReadDirection,
-    server: &ReadDirection,
-    protocol: String,
+    directions: [&ReadDirection; 2],
+    protocol: &'w str,
     [client_host, server_host]: [HostId; 2],
-) -> ConnectionRow {
-    let [at_client, at_server] = &attribution.ends;
-    ConnectionRow {
-        connection: id,
+) -> Connection<'w> {
+    let [client, server] = attribution.ends;
+    let evidence = |end: End| end.evidence.unwrap_or(OwnerEvidence::Unknown);
+    let ends = Ends {
         client_host,
-        client: link.client.to_string(),
         server_host,
-        server: link.server.to_string(),
-        client_process: at_client.process,
-        client_evidence: at_client.evidence.unwrap_or(OwnerEvidence::Unknown),
-        server_process: at_server.process,
-        server_evidence: at_server.evidence.unwrap_or(OwnerEvidence::Unknown),
-        protocol,
+        client_process: client.process,
+        client_evidence: evidence(client),
+        server_process: server.process,
+        server_evidence: evidence(server),
         first_ns: link.first_ns,
-        last_ns: link.last_ns,
         syn_seen: link.syn_seen,
-        end_seen: link.end_seen,
         loopback: client_host == server_host,
-        client_bytes: client.seen,
-        server_bytes: server.seen,
-        client_missing_bytes: client.end - client.seen,
-        server_missing_bytes: server.end - server.seen,
-        client_retransmitted_bytes: client.retransmitted,
-        server_retransmitted_bytes: server.retransmitted,
-        client_kernel_bytes: client.kernel_bytes,
-        server_kernel_bytes: server.kernel_bytes,
+    };
+    let figures = Figures {
+        last_ns: link.last_ns,
+        end_seen: link.end_seen,
+        bytes: directions.map(|direction| direction.seen),
+        missing_bytes: directions.map(|direction| direction.end - direction.seen),
+        retransmitted_bytes: directions.map(|direction| direction.retransmitted),
+        kernel_bytes: directions.map(|direction| direction.kernel_bytes),
         handshake_ns: link.handshake_ns,
-    }
+    };
+    Connection { ends, client: link.client, server: link.server, protocol, figures }
 }
 
-/// The connection of each event of JVMs, where it is known.
-fn connections_of(attribution: &[Attribution], events: usize) -> Vec<u32> {
-    let mut connection_of = vec![u32::MAX; events];
-    for (connection, attribution) in (0..).zip(attribution) {
+/// Memory that the connections of events of JVMs take at most, bytes.
+const CONNECTIONS_BYTES: usize = 512 << 10;
+
+/// By event of JVMs one more than the number of its connection; 0 = it is not known.
+fn connections_of(attribution: &[Attribution], events: usize) -> SharedList<u32> {
+    let mut connection_of = SharedList::blank(events, CONNECTIONS_BYTES);
+    for (connection, attribution) in (1..).zip(attribution) {
         for (number, _) in attribution.records.iter() {
-            connection_of[number] = connection;
+            connection_of.change(number, |known| *known = connection);
         }
     }
     connection_of
@@ -377,7 +373,7 @@ fn in_order(
     messages: ReadMessages,
     hops: &Hops,
     span: Span,
-    connections: &[ConnectionRow],
+    connections: &Connections,
     processes: &Processes,
 ) -> io::Result<Messages> {
     let wanted = |message: &MessageRecord| span.meets(message.sent_ns, message.delivered_ns);
@@ -389,7 +385,7 @@ fn in_order(
             if message.name == write {
                 message.hop = hops.get(&(message.connection, message.call)).copied();
             }
-            let client = connections[message.connection.index()].client_process;
+            let client = connections[message.connection].client_process;
             message.attempt = message.attempt.or_else(|| client.and_then(|process| attempts[process.index()]));
         }
     })

@@ -24,7 +24,7 @@ use crate::history;
 use crate::join::{self, AddressBook, Direction, Found, ObservedConnection, ObservedFlow};
 use crate::joined::{ThreadStart, ThreadStarts};
 use crate::jvm_events::{JvmEvents, Near};
-use crate::kernel::Counted;
+use crate::kernel::{Counted, PackedCounts};
 use crate::loss::{LossKind, Note as _};
 use crate::maps::{HashMap, HashSet};
 use crate::merged::Merged;
@@ -38,12 +38,13 @@ use crate::read_connection::{Read, ReadDirection};
 use crate::records;
 use crate::spilled::Sorter;
 use crate::survey::{self, Survey, Views};
+use crate::volume::STREAMS_SHARE;
 use crate::window::{Span, Window};
 
 /// How captures are merged.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Memory that packets may take, bytes, and a quarter of that for the segments of connections that were read; what goes
+    /// Memory that packets may take, bytes, and an eighth of that for the segments of connections that were read; what goes
     /// beyond lies in temporary files.
     pub packet_bytes: u64,
     /// The part of the captures that is wanted: connections that were open then, messages and spans that lie in it.
@@ -52,9 +53,6 @@ pub struct Options {
 
 /// Bytes of a JVM's records that are read at once for a connection: most of what lies between two of its own is of others.
 const READ_AHEAD: usize = 1 << 10;
-
-/// Which part of the packets' share of memory segments get.
-const STREAMS_SHARE: u64 = 4;
 
 impl Default for Options {
     fn default() -> Self {
@@ -118,6 +116,7 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         messages: MessageLog::default(),
     };
     let (links, attribution, counted) = wanted(links, attribution, counted, span);
+    let counted = PackedCounts::of(counted);
     let by_flow = by_flow(&links);
     let traffic = Mutex::new(Traffic::default());
     let stored: Vec<Mutex<Packets>> =
@@ -139,7 +138,7 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         let of_flow = FlowTraffic::of(flow, &views, &book);
         traffic.lock().unwrap_or_else(PoisonError::into_inner).add(of_flow)?;
         for number in numbers.iter().map(|number| *number as usize) {
-            let of_link = (&links[number], &attribution[number], &counted[number]);
+            let of_link = (&links[number], &attribution[number], &counted.get(number));
             let (connection, of_ways) = reader.read(number, of_link, &views)?;
             let (read, streams) = &mut *read.lock().unwrap_or_else(PoisonError::into_inner);
             read.push(connection)?;

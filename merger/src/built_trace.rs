@@ -17,7 +17,7 @@ use crate::build::{Options, merge_with};
 use crate::causality::{self, CausalRows, CausalityError};
 use crate::compact::{Messages, Spans};
 use crate::error::MergeError;
-use crate::joined::{Joined, LimitRows, ThreadStarts};
+use crate::joined::{Joined, LimitRows, TaskEvents, ThreadStarts};
 use crate::loss::{self, Loss};
 use crate::merged::{HostClock, Merged};
 use crate::progress::{Progress, Unit};
@@ -83,6 +83,7 @@ pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let Merged { joined, packets, clocks, .. } = merged;
     let (events, dependencies) = (causal.events().collect(), causal.dependencies().collect());
     causal.check_read()?;
+    let connections = joined.connections.rows().collect();
     let messages = joined.messages.iter().map(MessageRow::from).collect();
     let spans = joined.spans.iter().map(SpanRow::from).collect();
     joined.check_read().map_err(CausalityError::Spill)?;
@@ -90,7 +91,7 @@ pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         manifest,
         hosts: joined.hosts,
         processes: joined.processes,
-        connections: joined.connections,
+        connections,
         limits: joined.limits.iter().collect(),
         messages,
         spans,
@@ -139,7 +140,7 @@ pub fn write_with(
     let joined = &mut merged.joined;
     let lengths = [joined.limits.len(), joined.messages.len(), joined.spans.len(), joined.steps.len()];
     // Only to find causes, or written.
-    (joined.jvm, joined.threads) = (Vec::new(), ThreadStarts::default());
+    (joined.jvm, joined.threads) = (TaskEvents::default(), ThreadStarts::default());
     (joined.messages, joined.spans) = (Messages::default(), Spans::default());
     (joined.limits, joined.steps) = (LimitRows::default(), Vec::new());
     progress.step("writing tables", 1, Unit::Nothing);
@@ -158,10 +159,11 @@ pub fn write_with(
     write_manifest(folder, &manifest)?;
     let joined = &merged.joined;
     let mut bytes_by_protocol: BTreeMap<String, u64> = BTreeMap::new();
-    for row in &joined.connections {
-        let name = if row.protocol.is_empty() { "unknown" } else { &row.protocol };
-        *bytes_by_protocol.entry(name.to_owned()).or_default() += row.client_bytes + row.server_bytes;
+    for connection in joined.connections.iter() {
+        let name = if connection.protocol.is_empty() { "unknown" } else { connection.protocol };
+        *bytes_by_protocol.entry(name.to_owned()).or_default() += connection.figures.bytes.iter().sum::<u64>();
     }
+    joined.check_read().map_err(CausalityError::Spill)?;
     let [limits, messages, spans, steps] = lengths;
     let rows = [
         ("processes", joined.processes.len()),
@@ -192,9 +194,10 @@ fn both<A, B: Send>(here: impl FnOnce() -> A, beside: impl FnOnce() -> B + Send)
 fn write_joined(folder: &Path, joined: &Joined) -> Result<(), TableError> {
     write_rows(folder, &joined.hosts)?;
     write_rows(folder, &joined.processes)?;
-    write_rows(folder, &joined.connections)?;
+    write_row_iter(folder, joined.connections.rows())?;
     write_row_iter(folder, joined.limits.iter())?;
-    write_message_iter(folder, &joined.connections, joined.messages.iter().map(MessageRow::from))?;
+    let messages = joined.messages.iter().map(MessageRow::from);
+    write_message_iter(folder, |connection| joined.connections.processes(connection), messages)?;
     write_row_iter(folder, joined.spans.iter().map(SpanRow::from))?;
     write_rows(folder, &joined.steps)
 }

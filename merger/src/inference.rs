@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use trace::ids::{HostId, ProcessId};
-use trace::rows::{ConnectionRow, MessageKind, OwnerEvidence, ProcessRow};
+use trace::rows::{MessageKind, OwnerEvidence, ProcessRow};
 
-use crate::compact::ReadMessages;
+use crate::compact::{Connections, ReadMessages};
 use crate::pipelines::{Hops, Upstream, WRITE};
 
 /// Roles of processes that run task attempts.
@@ -15,13 +15,9 @@ fn runs_tasks(role: &str) -> bool {
 }
 
 /// Gives processes of tasks the attempt that their own connections name.
-pub(crate) fn attempts_of_processes(
-    messages: &ReadMessages,
-    connections: &[ConnectionRow],
-    processes: &mut [ProcessRow],
-) {
+pub(crate) fn attempts_of_processes(messages: &ReadMessages, connections: &Connections, processes: &mut [ProcessRow]) {
     for message in messages.iter() {
-        let Some(process) = connections[message.connection.index()].client_process else { continue };
+        let Some(process) = connections[message.connection].client_process else { continue };
         let row = &mut processes[process.index()];
         if row.attempt.is_none() && runs_tasks(&row.role) {
             row.attempt = message.attempt.map(str::to_owned);
@@ -34,7 +30,7 @@ pub(crate) fn attempts_of_processes(
 pub(crate) fn clients(
     messages: &ReadMessages,
     (hops, upstream): (&Hops, &Upstream),
-    connections: &mut [ConnectionRow],
+    connections: &mut Connections,
     processes: &[ProcessRow],
 ) {
     let mut by_attempt: BTreeMap<(HostId, &str), Option<ProcessId>> = BTreeMap::new();
@@ -48,7 +44,7 @@ pub(crate) fn clients(
         }
     }
     for message in messages.iter() {
-        let row = &connections[message.connection.index()];
+        let row = &connections[message.connection];
         if row.client_process.is_some() {
             continue;
         }
@@ -56,7 +52,7 @@ pub(crate) fn clients(
         let hop = if message.name == WRITE { hops.get(&write).copied() } else { message.hop };
         let client = match (message.kind, hop) {
             (MessageKind::BlockRequest, Some(2..)) => {
-                upstream.get(&write).and_then(|from| connections[from.index()].server_process)
+                upstream.get(&write).and_then(|from| connections[*from].server_process)
             }
             (MessageKind::ShuffleRequest, _) => {
                 message.reduce.and_then(|reduce| by_reduce.get(&(row.client_host, reduce)).copied().flatten())
@@ -64,8 +60,9 @@ pub(crate) fn clients(
             _ => message.attempt.and_then(|attempt| by_attempt.get(&(row.client_host, attempt)).copied().flatten()),
         };
         if client.is_some() {
-            let row = &mut connections[message.connection.index()];
-            (row.client_process, row.client_evidence) = (client, OwnerEvidence::Inferred);
+            connections.change_ends(message.connection, |ends| {
+                (ends.client_process, ends.client_evidence) = (client, OwnerEvidence::Inferred);
+            });
         }
     }
 }

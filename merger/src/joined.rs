@@ -4,9 +4,10 @@ use std::io;
 
 use trace::ids::{ConnectionId, MessageId, ProcessId};
 use trace::jvm::JvmRecord;
-use trace::rows::{ConnectionRow, HostRow, LimitRow, ProcessRow, StepRow};
+use trace::rows::{HostRow, LimitRow, ProcessRow, StepRow};
 
-use crate::compact::{Message, Messages, Spans};
+use crate::capture::packed_records::PackedRecords;
+use crate::compact::{Connections, Message, Messages, Spans};
 use crate::history::Histories;
 use crate::loss::Loss;
 use crate::network::FullTimes;
@@ -22,7 +23,7 @@ pub struct Joined {
     /// Processes.
     pub processes: Vec<ProcessRow>,
     /// Connections with their owners.
-    pub connections: Vec<ConnectionRow>,
+    pub connections: Connections,
     /// What held their senders up, ordered by connection.
     pub limits: LimitRows,
     /// Messages, ordered by `sent_ns`.
@@ -34,7 +35,7 @@ pub struct Joined {
     /// Payload of each connection, by [`ConnectionId::index`]: from the client, from the server.
     pub streams: Vec<[PackedStream; 2]>,
     /// What the JVMs said of phases and work of tasks, times moved to the reference clock, ordered by time.
-    pub jvm: Vec<JvmEvent>,
+    pub jvm: TaskEvents,
     /// Threads that others started.
     pub threads: ThreadStarts,
     /// What Hadoop itself recorded of the jobs.
@@ -48,12 +49,13 @@ pub struct Joined {
 }
 
 impl Joined {
-    /// Whether all messages and spans that were asked for came.
+    /// Whether all connections, messages, spans and records that were asked for came.
     ///
     /// # Errors
     /// If a temporary file failed.
     pub fn check_read(&self) -> io::Result<()> {
-        self.messages.check().and(self.spans.check()).and(self.limits.0.check())
+        let rows = self.connections.check().and(self.limits.0.check());
+        rows.and(self.messages.check()).and(self.spans.check()).and(self.jvm.check())
     }
 
     /// A message.
@@ -66,6 +68,40 @@ impl Joined {
     #[must_use]
     pub fn stream(&self, connection: ConnectionId, from_client: bool) -> &PackedStream {
         &self.streams[connection.index()][usize::from(!from_client)]
+    }
+}
+
+/// What the JVMs said of phases and work of tasks, in order, packed.
+#[derive(Clone, Debug, Default)]
+pub struct TaskEvents {
+    processes: SharedList<u32>,
+    records: PackedRecords,
+}
+
+impl TaskEvents {
+    /// Appends one.
+    pub fn push(&mut self, event: &JvmEvent) {
+        self.processes.push(event.process.0);
+        self.records.push(&event.record);
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = JvmEvent> {
+        let events = self.processes.iter().zip(self.records.iter());
+        events.map(|(process, record)| JvmEvent { process: ProcessId(process), record })
+    }
+
+    /// Gives back what only helps to append.
+    pub(crate) fn settle(&mut self) {
+        self.records.settle();
+    }
+
+    /// Whether all could be kept, and looked at.
+    ///
+    /// # Errors
+    /// If a temporary file failed.
+    pub fn check(&self) -> io::Result<()> {
+        self.processes.check().and(self.records.check())
     }
 }
 

@@ -3,6 +3,7 @@
 use trace::socket::TcpCounters;
 
 use crate::joined::Stream;
+use crate::varint::{MAX_BYTES, get, put};
 
 /// What the kernel counted of one end of a connection: of all scans those that matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +86,69 @@ impl Counted {
     }
 }
 
+/// What the kernel counted of both ends of connections, by their numbers, packed: there are many, and of most a part is known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PackedCounts {
+    bytes: Vec<u8>,
+    /// Where what is known of each connection begins.
+    begins: Vec<usize>,
+}
+
+/// What is known of an end: [`Counted::scans`], [`Counted::died`].
+const SCANS: u64 = 1;
+const DIED: u64 = 2;
+
+impl PackedCounts {
+    /// Of both ends of each connection.
+    pub fn of(connections: Vec<[Counted; 2]>) -> Self {
+        let mut packed = Self { bytes: Vec::new(), begins: Vec::with_capacity(connections.len()) };
+        for ends in &connections {
+            packed.begins.push(packed.bytes.len());
+            ends.iter().for_each(|end| packed.write(end));
+        }
+        packed.bytes.shrink_to_fit();
+        packed
+    }
+
+    /// Of both ends of a connection.
+    pub fn get(&self, connection: usize) -> [Counted; 2] {
+        let begin = self.begins.get(connection).copied().unwrap_or(self.bytes.len());
+        let mut rest = &self.bytes[begin..];
+        std::array::from_fn(|_| read(&mut rest).unwrap_or_default())
+    }
+
+    fn write(&mut self, Counted { scans, died }: &Counted) {
+        let what = (u64::from(scans.is_some()) * SCANS) | (u64::from(died.is_some()) * DIED);
+        let of_scans = scans.iter().flat_map(|(first, last)| {
+            [first.at_ns, first.once_bytes, last.at_ns.wrapping_sub(first.at_ns), last.once_bytes]
+        });
+        let of_death = died.iter().flat_map(|(scan, limits)| {
+            [scan.at_ns, scan.once_bytes, limits.busy_us, limits.rwnd_limited_us, limits.sndbuf_limited_us]
+        });
+        for number in [what].into_iter().chain(of_scans).chain(of_death) {
+            let mut bytes = [0; MAX_BYTES];
+            let length = put(&mut bytes, number);
+            self.bytes.extend_from_slice(&bytes[..length]);
+        }
+    }
+}
+
+fn read(rest: &mut &[u8]) -> Option<Counted> {
+    let what = get(rest)?;
+    let mut counted = Counted::default();
+    if what & SCANS != 0 {
+        let first = Scan { at_ns: get(rest)?, once_bytes: get(rest)? };
+        let last = Scan { at_ns: first.at_ns.wrapping_add(get(rest)?), once_bytes: get(rest)? };
+        counted.scans = Some((first, last));
+    }
+    if what & DIED != 0 {
+        let scan = Scan { at_ns: get(rest)?, once_bytes: get(rest)? };
+        let (busy_us, rwnd_limited_us, sndbuf_limited_us) = (get(rest)?, get(rest)?, get(rest)?);
+        counted.died = Some((scan, KernelLimits { busy_us, rwnd_limited_us, sndbuf_limited_us }));
+    }
+    Some(counted)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -138,6 +202,33 @@ mod tests {
             let stream = Stream { segments: segments.collect() };
             prop_assert_eq!(kept.bytes(&stream, opened, ended), bytes(&all, &stream, opened, ended));
             prop_assert_eq!(kept.limits(opened), limits(&all, opened));
+        }
+
+        #[test]
+        fn packed_counts_are_as_they_were(
+            counted in prop::collection::vec(prop::collection::vec(any::<(bool, u64, bool, [u64; 5])>(), 0..4), 0..10),
+        ) {
+            let end = |counters: &Vec<(bool, u64, bool, [u64; 5])>| {
+                let mut end = Counted::default();
+                for (_, t, died, [bytes_sent, bytes_retrans, busy_us, rwnd_limited_us, sndbuf_limited_us]) in counters {
+                    let (bytes_sent, bytes_retrans) = (*bytes_sent, *bytes_retrans);
+                    let tcp = TcpCounters {
+                        bytes_sent, bytes_retrans, busy_us: *busy_us, rwnd_limited_us: *rwnd_limited_us,
+                        sndbuf_limited_us: *sndbuf_limited_us, ..TcpCounters::default()
+                    };
+                    end.add(*t, *died, &tcp);
+                }
+                end
+            };
+            let part = |counters: &Vec<(bool, u64, bool, [u64; 5])>, at_client: bool| -> Counted {
+                end(&counters.iter().filter(|(of, ..)| *of == at_client).copied().collect())
+            };
+            let all: Vec<[Counted; 2]> = counted.iter().map(|counters| [part(counters, true), part(counters, false)]).collect();
+            let packed = PackedCounts::of(all.clone());
+            for (number, ends) in all.iter().enumerate() {
+                prop_assert_eq!(&packed.get(number), ends);
+            }
+            prop_assert_eq!(packed.get(all.len()), <[Counted; 2]>::default());
         }
     }
 }

@@ -45,15 +45,17 @@ unsafe extern "C" {
 /// `mi_option_purge_delay` of mimalloc 2, and what it is where nobody sets it, milliseconds.
 const PURGE_DELAY: (c_int, c_long) = (15, 10);
 /// What reads packets asks again for what it gave back within this time, mostly.
-const LONGER_DELAY_MS: c_long = 50;
+const DELAY_OF_PACKETS_MS: c_long = 50;
+/// In other steps a tenth of what a long merge takes at most is what was given back within the usual time.
+const DELAY_OF_OTHERS_MS: c_long = 2;
 
 /// Lets memory that was given back stay with the process a little longer while packets are read: pages that the system takes and gives
 /// again are cleared each time. Only where the option is what it is taken for, and nobody set it (`MIMALLOC_PURGE_DELAY`), and while
 /// no other thread works.
-fn keep_memory_longer(longer: bool) {
+fn keep_memory_longer(reads_packets: bool) {
     let (option, usual) = PURGE_DELAY;
-    if [usual, LONGER_DELAY_MS].contains(&mi_option_get(option)) {
-        mi_option_set(option, if longer { LONGER_DELAY_MS } else { usual });
+    if [usual, DELAY_OF_PACKETS_MS, DELAY_OF_OTHERS_MS].contains(&mi_option_get(option)) {
+        mi_option_set(option, if reads_packets { DELAY_OF_PACKETS_MS } else { DELAY_OF_OTHERS_MS });
     }
 }
 
@@ -123,7 +125,7 @@ struct Build {
     /// Replace a trace that is in that folder.
     #[arg(long)]
     force: bool,
-    /// Memory that the merge may take, as 8GiB; an eighth of it, and no more than 64MiB, is for packets and a quarter of that for the
+    /// Memory that the merge may take, as 8GiB; an eighth of it, and no more than 32MiB, is for packets and an eighth of that for the
     /// segments of connections that were read, and those beyond go to temporary files (in TMPDIR), as events and messages do beyond some
     /// megabytes. A merge that needs more memory all the same, or more room for its files than there is, is refused before it begins. Without it: a quarter of the
     /// machine's, or of what its control group allows.
@@ -293,7 +295,7 @@ struct Digest {
     /// Folder for the digests, and for a copy of the jobs' histories; made if missing.
     #[arg(long, value_name = "DIGESTS")]
     out: PathBuf,
-    /// Memory that it may take, as 1GiB; an eighth of it, and no more than 64MiB, is for packets, and those beyond go to a temporary file (in TMPDIR).
+    /// Memory that it may take, as 1GiB; an eighth of it, and no more than 32MiB, is for packets, and those beyond go to a temporary file (in TMPDIR).
     /// Without it: a quarter of the machine's, or of what its control group allows.
     #[arg(long, value_name = "SIZE", value_parser = trace::quantity::parse_bytes)]
     memory: Option<u64>,

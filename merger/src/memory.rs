@@ -20,7 +20,7 @@ use crate::capture::recent::Recent;
 use crate::capture::{digest, find, pcap};
 use crate::error::MergeError;
 use crate::maps::HashMap;
-use crate::volume::{Volume, base_bytes};
+use crate::volume::{STREAMS_SHARE, Volume, base_bytes};
 
 /// What captures hold.
 #[derive(Clone, Debug, Default)]
@@ -245,7 +245,7 @@ pub fn peak_bytes() -> u64 {
 /// Packets may take one of so many equal shares of a merge's memory.
 const SHARES: u64 = 8;
 /// More memory than this makes a merge no faster: the system holds temporary files in what is free.
-const MAX_FOR_PACKETS: u64 = 64 << 20;
+const MAX_FOR_PACKETS: u64 = 32 << 20;
 
 /// Memory that packets may take of so much, bytes.
 #[must_use]
@@ -314,8 +314,9 @@ fn check_with(captures: &[PathBuf], limit: u64, taken: fn(&Volume, u64) -> u64) 
     if taken(&volume, for_packets(limit)) <= limit {
         return Ok(volume);
     }
-    // With as much for packets as they ever get, or with a share in which packets, and their segments in a quarter of it, just fit.
-    let others = taken(&volume, 0).saturating_mul(4 * SHARES) / (4 * SHARES - 5);
+    // With as much for packets as they ever get, or with a share in which packets, and their segments in a part of it, just fit.
+    let others =
+        taken(&volume, 0).saturating_mul(STREAMS_SHARE * SHARES) / (STREAMS_SHARE * SHARES - (STREAMS_SHARE + 1));
     let needed = taken(&volume, for_packets(u64::MAX)).min(others + SHARES);
     let show = quantity::show_bytes;
     Err(MergeError::Memory {

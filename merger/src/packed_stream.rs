@@ -74,7 +74,7 @@ pub(crate) struct StreamSpill {
 const SMALL_BYTES: usize = 128;
 
 impl StreamSpill {
-    /// Of those that come, no more than `limit` bytes are held in memory, small ones apart.
+    /// Of those that come, no more than `limit` bytes are held in memory. Small ones count, but never leave it.
     pub fn beyond(limit: u64) -> Self {
         Self { limit, held: AtomicU64::new(0), file: Mutex::new(None), end: AtomicU64::new(0) }
     }
@@ -87,7 +87,8 @@ impl StreamSpill {
         let Bytes::Held(bytes) = &stream.bytes else { return Ok(stream) };
         let length = bytes.len();
         let counted = length as u64;
-        if length <= SMALL_BYTES || self.held.fetch_add(counted, Ordering::Relaxed) + counted <= self.limit {
+        let is_within = self.held.fetch_add(counted, Ordering::Relaxed) + counted <= self.limit;
+        if is_within || length <= SMALL_BYTES {
             return Ok(stream);
         }
         self.held.fetch_sub(counted, Ordering::Relaxed);

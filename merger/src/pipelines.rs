@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use trace::ids::{ConnectionId, ProcessId};
-use trace::rows::{ConnectionRow, MessageKind, ProcessRow};
+use trace::rows::{MessageKind, ProcessRow};
 
-use crate::compact::ReadMessages;
+use crate::compact::{Connections, ReadMessages};
 
 /// The longest pipeline that is followed.
 const MAX_NODES: usize = 32;
@@ -32,7 +32,7 @@ struct Write {
 /// to be passed on: pipelines are opened hop by hop.
 pub(crate) fn number_hops(
     messages: &ReadMessages,
-    connections: &[ConnectionRow],
+    connections: &Connections,
     processes: &[ProcessRow],
 ) -> (Hops, Upstream) {
     let is_data_node =
@@ -49,7 +49,7 @@ pub(crate) fn number_hops(
     let mut upstream = Upstream::new();
     let mut hops = Hops::new();
     for write in &writes {
-        let row = &connections[write.connection.index()];
+        let row = &connections[write.connection];
         let known = row.client_process.is_some();
         if known && !is_data_node(row.client_process) {
             hops.insert((write.connection, write.call), 1);
@@ -58,7 +58,7 @@ pub(crate) fn number_hops(
         let arrival = arrivals[&write.block]
             .iter()
             .filter(|other| {
-                let from = &connections[other.connection.index()];
+                let from = &connections[other.connection];
                 let here = if known && from.server_process.is_some() {
                     from.server_process == row.client_process
                 } else {
@@ -66,7 +66,7 @@ pub(crate) fn number_hops(
                 };
                 here && from.first_ns <= row.first_ns && other.connection != write.connection
             })
-            .max_by_key(|other| (connections[other.connection.index()].first_ns, other.connection));
+            .max_by_key(|other| (connections[other.connection].first_ns, other.connection));
         match arrival {
             Some(other) => {
                 upstream.insert((write.connection, write.call), other.connection);

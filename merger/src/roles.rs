@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trace::ids::ProcessId;
-use trace::rows::{ConnectionRow, MessageKind, ProcessRow};
+use trace::rows::{MessageKind, ProcessRow};
 
-use crate::compact::ReadMessages;
+use crate::compact::{Connections, ReadMessages};
 use crate::processes::UNKNOWN_ROLE;
 
 const LOCALIZER: &str = "ContainerLocalizer";
@@ -57,7 +57,7 @@ const CALLS_1: [(&str, &str, &str); 7] = [
 /// a client.
 pub(crate) fn infer(
     messages: &ReadMessages,
-    connections: &[ConnectionRow],
+    connections: &Connections,
     listening: &BTreeSet<ProcessId>,
     processes: &mut [ProcessRow],
 ) -> Vec<ProcessId> {
@@ -69,7 +69,7 @@ pub(crate) fn infer(
     // Of those that ask a NameNode or a DataNode: the attempts for which they work.
     let mut asking: BTreeMap<ProcessId, BTreeSet<Option<&str>>> = BTreeMap::new();
     for message in messages.iter() {
-        let row = &connections[message.connection.index()];
+        let row = &connections[message.connection];
         let (client, server) = match message.kind {
             MessageKind::RpcRequest => {
                 let call = calls.iter().find(|(name, ..)| message.name == *name);

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-// What each part takes at most, bytes. Set on 2026-11-27 by what `merger build --json` says that it took in the end (foreseen; taken, MiB):
-// terasort (125; 69), wordcount (111; 47), encrypted (106; 40), and of golden terasorts told again and again (`enlarge-capture`) 15
-// with `--memory 512MiB`, 45 with 1GiB and 145 with 2GiB: docs/foreign-captures.md has the figures, those of temporary files among them.
+// What each part takes at most, bytes. Set on 2026-11-28 by what `merger build --json` says that it took in the end, of the golden
+// captures, of golden terasorts told again and again (`enlarge-capture`), and of a million connections of eight packets each:
+// docs/foreign-captures.md has the figures, those of temporary files among them.
 
 /// What a merge of nothing takes (40 MiB), lists before they go to files, and the rows of a table that are written at once.
 const BASE_BYTES: u64 = 84 << 20;
@@ -12,10 +12,10 @@ const BASE_BYTES: u64 = 84 << 20;
 const BYTES_PER_THREAD: u64 = 10 << 20;
 /// A packet without its payload, packed, while it is in memory.
 const PACKED_BYTES: u64 = 18;
-/// What stays in memory of a packet when its connection has been read.
-const BYTES_PER_PACKET: u64 = 1;
-const BYTES_PER_CONNECTION: u64 = 2_000;
-const BYTES_PER_JVM_RECORD: u64 = 40;
+/// Packets of which a byte stays in memory when their connection has been read.
+const PACKETS_PER_BYTE: u64 = 4;
+const BYTES_PER_CONNECTION: u64 = 1_000;
+const BYTES_PER_JVM_RECORD: u64 = 20;
 const BYTES_PER_SOCKET_RECORD: u64 = 100;
 
 /// What a packet without its payload takes in a temporary file.
@@ -24,10 +24,15 @@ const FILED_BYTES: u64 = 12;
 const FILED_BESIDE_BYTES: u64 = 10;
 /// What lies in them later: its segment, its share of messages, events and causes.
 const FILED_LATER_BYTES: u64 = 16;
+/// What was read of a connection, its row, events of its own.
+const FILED_BYTES_PER_CONNECTION: u64 = 600;
 /// A message, what was told of it, and its causes, of each record of a JVM.
 const FILED_BYTES_PER_JVM_RECORD: u64 = 300;
 /// What lies in memory of what could lie in files.
 const UNFILED_BYTES: u64 = 16 << 20;
+
+/// Segments of connections that were read get such a part of what packets get.
+pub(crate) const STREAMS_SHARE: u64 = 8;
 
 /// What captures hold, as far as memory is concerned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,9 +71,9 @@ impl Volume {
     #[must_use]
     pub fn memory_bytes(&self, for_packets: u64) -> u64 {
         let packets = self.packed_bytes().min(for_packets);
-        let segments = packets / 4;
+        let segments = packets / STREAMS_SHARE;
         let causes = [
-            (self.packets, BYTES_PER_PACKET),
+            (self.packets / PACKETS_PER_BYTE, 1),
             (self.connections, BYTES_PER_CONNECTION),
             (self.jvm_records, BYTES_PER_JVM_RECORD),
             (segments, 1),
@@ -83,9 +88,10 @@ impl Volume {
         let filed = self.packets.saturating_mul(FILED_BYTES).saturating_add(self.kept_bytes);
         let packets = if self.packed_bytes() > for_packets { filed } else { 0 };
         let of_records = self.jvm_records.saturating_mul(FILED_BYTES_PER_JVM_RECORD);
+        let of_connections = self.connections.saturating_mul(FILED_BYTES_PER_CONNECTION);
         let beside = self.packets.saturating_mul(FILED_BESIDE_BYTES).saturating_add(packets);
         let later = self.packets.saturating_mul(FILED_LATER_BYTES).saturating_add(of_records);
-        beside.max(later).saturating_sub(UNFILED_BYTES)
+        beside.max(later).saturating_add(of_connections).saturating_sub(UNFILED_BYTES)
     }
 
     /// Memory that the making of digests of this takes at most, bytes.

@@ -4,6 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use trace::packet::Direction;
 
+use crate::spilled::{Reader, Record, Writer};
+
 /// Two addresses between which packets went, the lower one first.
 ///
 /// Addresses like 127.0.0.1 mean another host on each host: `host` tells these apart, and is `None` for all others.
@@ -16,7 +18,7 @@ pub struct FlowKey {
 
 /// A canonical address in 20 bytes, ordered as [`SocketAddr`]s are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct PackedAddress {
+pub(crate) struct PackedAddress {
     is_v6: bool,
     /// Of an IPv4 address the first four.
     octets: [u8; 16],
@@ -42,6 +44,21 @@ impl From<PackedAddress> for SocketAddr {
         let [a, b, c, d, ..] = octets;
         let ip = if is_v6 { Ipv6Addr::from(octets).into() } else { Ipv4Addr::new(a, b, c, d).into() };
         Self::new(ip, port)
+    }
+}
+
+impl Record for PackedAddress {
+    const BLANK: Self = Self { is_v6: false, octets: [0; 16], port: 0 };
+    const BYTES: usize = 1 + 16 + 2;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.bytes([u8::from(self.is_v6)]);
+        out.bytes(self.octets);
+        out.bytes(self.port.to_le_bytes());
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        Self { is_v6: input.u8() != 0, octets: input.bytes(), port: input.u16() }
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use trace::ids::{HostId, ProcessId, TimerId};
 use trace::rows::{Carrier, Evidence};
 
-use super::draft::{Beat, Cause, Draft, Graph};
+use super::beats::Beat;
+use super::draft::{Cause, Draft, Graph};
 use super::index::role;
 use super::rules::CauseInference;
 use crate::joined::Joined;
@@ -23,7 +24,7 @@ pub(super) struct LastPolls {
 
 /// The loops of clients: first and last beat.
 fn loops<'g>(joined: &'g Joined, graph: &'g Graph) -> impl Iterator<Item = (TimerId, Beat, Beat)> + 'g {
-    let ends = graph.beats.iter().map(|beats| Some((*beats.first()?, *beats.last()?)));
+    let ends = graph.beats.timers().map(|beats| Some((beats.first()?, beats.last()?)));
     let all = (0..).zip(ends).filter_map(|(number, ends)| ends.map(|(first, last)| (TimerId(number), first, last)));
     all.filter(move |(_, _, last)| role(joined, graph.process(last.request)) == "Client")
 }

@@ -5,6 +5,7 @@ use std::io;
 use trace::ids::{MessageId, ProcessId, TaskId, TimerId};
 use trace::rows::{Carrier, On};
 
+use super::beats::{Beat, Beats};
 pub use super::event::{Cause, Draft, number};
 use super::event::{Event, FROM_CLIENT, Link, NONE, PACED, SINCE_LEFT, UNTOLD, some};
 use crate::compact::Message;
@@ -15,14 +16,8 @@ use crate::spilled::{Record as _, RecordList};
 /// of one host can be out of order by the time between two cores' reads of the clock.
 pub const SLACK_NS: u64 = 100_000;
 
-/// A recorded beat of a timer.
-#[derive(Clone, Copy, Debug)]
-pub struct Beat {
-    /// Request.
-    pub request: Draft,
-    /// Response; its last event.
-    pub response: Draft,
-}
+/// Memory that causes take at most, bytes: those of an event are looked at when it gets them.
+const CAUSES_BYTES: usize = 4 << 20;
 
 /// The graph under construction.
 #[derive(Debug)]
@@ -32,10 +27,8 @@ pub struct Graph {
     pub(super) causes: RecordList<Link>,
     /// Names of events.
     pub(super) names: Vec<&'static str>,
-    /// Beats of each timer, by [`TimerId::index`], ordered by time.
-    pub beats: Vec<Vec<Beat>>,
-    /// When the requests and the responses of these happened: beats of all times are looked at where news looks for one.
-    beat_times: Vec<Vec<[u64; 2]>>,
+    /// Beats of timers.
+    pub beats: Beats,
     /// Of some events which others were told to wait for them.
     watched: HashMap<Draft, Vec<u32>>,
     /// Causes that were disbelieved because they came after their effect.
@@ -48,10 +41,9 @@ impl Default for Graph {
     fn default() -> Self {
         Self {
             events: RecordList::default(),
-            causes: RecordList::default(),
+            causes: RecordList::within(CAUSES_BYTES),
             names: vec![""],
-            beats: Vec::new(),
-            beat_times: Vec::new(),
+            beats: Beats::default(),
             watched: HashMap::default(),
             disbelieved: 0,
             without_beat: 0,
@@ -158,7 +150,7 @@ impl Graph {
     /// # Errors
     /// If a temporary file failed.
     pub fn check(&self) -> io::Result<()> {
-        self.events.check().and(self.causes.check())
+        self.events.check().and(self.causes.check()).and(self.beats.check())
     }
 
     /// How many events there are: the number of the next one.
@@ -228,11 +220,13 @@ impl Graph {
         self.events.change(event, |event| event.flags |= SINCE_LEFT);
     }
 
-    /// Adds the beats of the next timer.
-    pub fn add_beats(&mut self, beats: Vec<Beat>) {
-        let times = beats.iter().map(|beat| [beat.request, beat.response].map(|half| self.happened(half)));
-        self.beat_times.push(times.collect());
-        self.beats.push(beats);
+    /// Adds the beats of the next timer: of each its request and its response.
+    pub fn add_beats(&mut self, beats: impl Iterator<Item = [Draft; 2]>) {
+        let events = &self.events;
+        self.beats.add(beats.map(|halves| {
+            let times_ns = halves.map(|half| events.look(half, |event| event.happened_ns));
+            Beat { request: halves[0], response: halves[1], times_ns }
+        }));
     }
 
     /// Notes from now on which events wait for one.
@@ -306,9 +300,8 @@ impl Graph {
             On::Delivered => self.arrived(cause.event),
         };
         let Some((timer, carrier)) = cause.by else { return Some(news) };
-        let times = &self.beat_times[timer.index()];
-        let at = times.partition_point(|times| times[carrier as usize] < news);
-        let beat = self.beats[timer.index()].get(at)?;
+        let beats = self.beats.of(timer);
+        let beat = beats.get(beats.partition_point(|beat| beat.times_ns[carrier as usize] < news))?;
         Some(self.arrived(match carrier {
             Carrier::Request => beat.request,
             Carrier::Response => beat.response,

@@ -14,9 +14,9 @@ impl ProcessEnds {
     /// Of all processes that opened one.
     pub fn new(joined: &Joined) -> Self {
         let mut ends: HashMap<ProcessId, Option<u64>> = HashMap::default();
-        for connection in &joined.connections {
-            let Some(process) = connection.client_process else { continue };
-            let closed = connection.end_seen.then_some(connection.last_ns);
+        for connection in joined.connections.iter() {
+            let Some(process) = connection.ends.client_process else { continue };
+            let closed = connection.figures.end_seen.then_some(connection.figures.last_ns);
             let end = ends.entry(process).or_insert(closed);
             *end = end.zip(closed).map(|(end, closed)| end.max(closed));
         }

@@ -226,11 +226,11 @@ pub fn consume(
             let latest = held_back::Taken::of(graph, pieces, message.message);
             let latest = latest.map_or_else(|| vec![u64::MAX; works.len()], |known| known.latest(works.len()));
             taken.take(graph, pieces, (message.message, timeline), (&ends, &works, &latest), &mut consumed);
-            let loopback = joined.connections[message.connection.index()].loopback;
+            let loopback = joined.connections[message.connection].loopback;
             Taken::wait_for_reader(graph, pieces, message.message, loopback, &consumed);
             continue;
         }
-        let loopback = joined.connections[message.connection.index()].loopback;
+        let loopback = joined.connections[message.connection].loopback;
         if loopback {
             let last = pieces.last(message.message);
             let took = graph.happened(last).saturating_sub(message.sent_ns);
@@ -307,7 +307,7 @@ struct Spills(HashMap<ProcessId, Vec<(u64, u64)>>);
 impl Spills {
     fn of(joined: &Joined) -> Self {
         let mut spills: HashMap<ProcessId, Vec<(u64, u64)>> = HashMap::default();
-        for event in &joined.jvm {
+        for event in joined.jvm.iter() {
             if let JvmRecord::Work { t0, t1, work, .. } = &event.record
                 && work == "spill"
             {
@@ -335,7 +335,7 @@ fn kind_of(joined: &Joined, process: Option<ProcessId>) -> Option<Kind> {
 
 /// When the reader closed its stream.
 fn closed_ns(joined: &Joined, index: &Index<'_>, message: &Message<'_>) -> Option<u64> {
-    let request = index.exchange(message)?.requests.first()?;
+    let request = index.exchange(message)?.requests().first()?;
     Some(index.made_in(joined, *request)?.end_ns)
 }
 

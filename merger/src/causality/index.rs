@@ -6,11 +6,13 @@ use trace::ids::{ConnectionId, HostId, MessageId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind;
 
-use super::event::{NONE, Place, number, some};
+use super::event::{NONE, number, some};
+use super::exchanges::{Exchange, Exchanges};
+use super::places::{PLACES_BYTES, Places};
 use crate::compact::{Message, ProcessingSpan};
 use crate::joined::Joined;
 use crate::maps::HashMap;
-use crate::spilled::{Reader, Record, RecordList, Writer};
+use crate::spilled::{Reader, Record, RecordList, Sorter, Writer};
 
 /// An RPC call and its response.
 #[derive(Clone, Copy, Debug)]
@@ -46,21 +48,33 @@ impl Record for Call {
     }
 }
 
-/// What one exchange of the data transfer protocol or of HTTP consists of.
-#[derive(Clone, Debug, Default)]
-pub struct Exchange {
-    /// Requests (one).
-    pub requests: Vec<MessageId>,
-    /// First answers.
-    pub responses: Vec<MessageId>,
-    /// Block data, map outputs, HTTP bodies.
-    pub data: Vec<MessageId>,
-    /// Acknowledgements.
-    pub acks: Vec<MessageId>,
+/// A task told that it begins the "merge" or "sort" of what it fetched, or to "reduce".
+#[derive(Clone, Copy, Debug)]
+pub struct PhaseBegin {
+    /// One of these.
+    pub phase: &'static str,
+    /// When, nanoseconds since the epoch.
+    pub at_ns: u64,
+    /// Its thread.
+    pub thread: u64,
 }
 
 /// The last calls of connections of which messages are still to come, by their ids.
 type OpenCalls = HashMap<ConnectionId, HashMap<i64, u32>>;
+
+/// A method, and a call of it.
+type OfMethod = (u32, u32);
+/// Who made a call, its method, and it.
+type OfClient = (u32, (u32, u32));
+/// A block, the kind of a message of it, the hop of a pipeline, and the message.
+type OfBlock = (u64, (u32, (u32, u32)));
+
+/// What is sorted while messages are looked at, of each so many bytes at once.
+struct Unsorted {
+    by_method: Sorter<OfMethod>,
+    by_client: Sorter<OfClient>,
+    pipelines: Sorter<OfBlock>,
+}
 
 /// The index.
 #[derive(Debug, Default)]
@@ -69,10 +83,12 @@ pub struct Index<'a> {
     calls: RecordList<Call>,
     /// By message the call of which it is request or response.
     call_of: Places,
-    /// Calls by method, in order.
-    by_method: HashMap<&'a str, Vec<u32>>,
-    /// Exchanges but calls by connection and number.
-    exchanges: HashMap<(ConnectionId, i64), Exchange>,
+    /// Methods by their names, and the numbers of their calls, by method and by who made them.
+    methods: HashMap<&'a str, u32>,
+    by_method: RecordList<OfMethod>,
+    by_client: RecordList<OfClient>,
+    /// Exchanges but calls.
+    exchanges: Exchanges,
     /// By connection its first message; [`NONE`] = it has none.
     first: Vec<u32>,
     /// By message the one before it on its connection.
@@ -83,8 +99,8 @@ pub struct Index<'a> {
     made_in: Places,
     /// By request the span in which a process worked on it.
     served_in: Places,
-    /// Messages of blocks by block id, kind and hop of a pipeline, in order.
-    pipelines: HashMap<(u64, MessageKind, u32), Vec<MessageId>>,
+    /// Messages of blocks.
+    pipelines: RecordList<OfBlock>,
     /// Map outputs by the process that got them.
     pub map_outputs: HashMap<ProcessId, Vec<MessageId>>,
     /// Data of blocks, in order.
@@ -93,45 +109,23 @@ pub struct Index<'a> {
     pub write_acks: HashMap<ProcessId, Vec<MessageId>>,
     /// When each process sent its first message.
     pub first_sent: HashMap<ProcessId, u64>,
-    /// Numbers of the JVM's records of phases, by process.
-    pub phases: HashMap<ProcessId, Vec<usize>>,
+    /// Phases of each process, as its JVM told of them.
+    pub phases: HashMap<ProcessId, Vec<PhaseBegin>>,
     /// TaskTrackers of Hadoop 1.x.
     pub trackers: Vec<ProcessId>,
-    /// Calls by who made them and by method, in order.
-    of_client: HashMap<(ProcessId, &'a str), Vec<u32>>,
-}
-
-/// A place in a list by message, if it has one.
-#[derive(Debug, Default)]
-struct Places(RecordList<Place>);
-
-/// Memory that one of them takes at most, bytes.
-const PLACES_BYTES: usize = 1 << 20;
-
-impl Places {
-    fn of(messages: usize) -> Self {
-        Self(RecordList::blank(messages, PLACES_BYTES))
-    }
-
-    fn set(&mut self, message: MessageId, place: u32) {
-        if message.index() < self.0.len() {
-            self.0.change(message.index(), |known| *known = Place::of(place));
-        }
-    }
-
-    fn get(&self, message: MessageId) -> Option<usize> {
-        let known = message.index() < self.0.len();
-        if known { self.0.get(message.index()).get() } else { None }
-    }
 }
 
 impl<'a> Index<'a> {
     /// Makes the index.
-    pub fn new(joined: &'a Joined) -> Self {
+    ///
+    /// # Errors
+    /// If a temporary file fails.
+    pub fn new(joined: &'a Joined) -> io::Result<Self> {
         let places = || Places::of(joined.messages.len());
         let mut index = Self {
             calls: RecordList::within(PLACES_BYTES),
             call_of: places(),
+            exchanges: Exchanges::of(joined.messages.len()),
             made_in: places(),
             served_in: places(),
             first: vec![NONE; joined.connections.len()],
@@ -143,6 +137,11 @@ impl<'a> Index<'a> {
         joined.messages.iter().for_each(|message| left[message.connection.index()] += 1);
         let mut last = index.first.clone();
         let (mut open, mut openings) = (OpenCalls::default(), HashMap::default());
+        let mut unsorted = Unsorted {
+            by_method: Sorter::within(PLACES_BYTES),
+            by_client: Sorter::within(PLACES_BYTES),
+            pipelines: Sorter::within(PLACES_BYTES),
+        };
         for message in joined.messages.iter() {
             let connection = message.connection.index();
             match some(std::mem::replace(&mut last[connection], message.message.0)) {
@@ -150,18 +149,25 @@ impl<'a> Index<'a> {
                 None => index.first[connection] = message.message.0,
             }
             index.open(&message, &mut openings);
-            index.take(joined, &message, &mut open);
+            index.take(joined, &message, &mut open, &mut unsorted)?;
             let left = &mut left[message.connection.index()];
             *left -= 1;
             if *left == 0 {
                 open.remove(&message.connection);
+                index.exchanges.close(message.connection);
                 openings.remove(&message.connection);
             }
         }
+        let Unsorted { by_method, by_client, pipelines } = unsorted;
+        index.by_method = by_method.sorted()?.into_list(PLACES_BYTES)?;
+        index.by_client = by_client.sorted()?.into_list(PLACES_BYTES)?;
+        index.pipelines = pipelines.sorted()?.into_list(PLACES_BYTES)?;
         index.shrink_to_fit();
-        for (number, event) in joined.jvm.iter().enumerate() {
-            if matches!(event.record, JvmRecord::Phase { .. }) {
-                index.phases.entry(event.process).or_default().push(number);
+        for event in joined.jvm.iter() {
+            if let JvmRecord::Phase { t, th, phase, .. } = event.record {
+                let known = ["merge", "sort", "reduce"].into_iter().find(|known| *known == phase);
+                let begin = known.map(|phase| PhaseBegin { phase, at_ns: t, thread: th });
+                index.phases.entry(event.process).or_default().extend(begin);
             }
         }
         let trackers = joined.processes.iter().filter(|process| process.role == "TaskTracker");
@@ -173,7 +179,7 @@ impl<'a> Index<'a> {
                 _ => index.served_in.set(request, number),
             }
         }
-        index
+        Ok(index)
     }
 
     /// Notes what a message opens its connection for; `openings` are those of connections on which no call has come since.
@@ -193,25 +199,25 @@ impl<'a> Index<'a> {
 
     /// Gives back what only helps to append.
     fn shrink_to_fit(&mut self) {
-        let exchanges = self.exchanges.values_mut();
-        let of_exchanges = exchanges.flat_map(|it| [&mut it.requests, &mut it.responses, &mut it.data, &mut it.acks]);
-        let of_processes = self.map_outputs.values_mut().chain(self.write_acks.values_mut());
-        of_exchanges.chain(of_processes).chain(self.pipelines.values_mut()).for_each(Vec::shrink_to_fit);
-        self.by_method.values_mut().chain(self.of_client.values_mut()).for_each(Vec::shrink_to_fit);
-        self.exchanges.shrink_to_fit();
-        self.pipelines.shrink_to_fit();
+        self.map_outputs.values_mut().chain(self.write_acks.values_mut()).for_each(Vec::shrink_to_fit);
         self.block_data.shrink_to_fit();
+        self.exchanges.shrink_to_fit();
     }
 
-    fn take(&mut self, joined: &'a Joined, message: &Message<'a>, open: &mut OpenCalls) {
+    fn take(
+        &mut self,
+        joined: &'a Joined,
+        message: &Message<'a>,
+        open: &mut OpenCalls,
+        unsorted: &mut Unsorted,
+    ) -> io::Result<()> {
         let id = message.message;
-        let key = (message.connection, message.call);
         if let Some(process) = sender(joined, message) {
             self.first_sent.entry(process).or_insert(message.sent_ns);
         }
         match message.kind {
             MessageKind::RpcRequest => {
-                let connection = &joined.connections[message.connection.index()];
+                let connection = &joined.connections[message.connection];
                 let number = number(self.calls.len());
                 self.calls.push(Call {
                     request: id,
@@ -220,9 +226,11 @@ impl<'a> Index<'a> {
                     server: connection.server_process,
                 });
                 self.call_of.set(id, number);
-                self.by_method.entry(message.name).or_default().push(number);
+                let next = self.methods.len() as u32;
+                let method = *self.methods.entry(message.name).or_insert(next);
+                unsorted.by_method.push((method, number))?;
                 if let Some(client) = connection.client_process {
-                    self.of_client.entry((client, message.name)).or_default().push(number);
+                    unsorted.by_client.push((client.0, (method, number)))?;
                 }
                 open.entry(message.connection).or_default().insert(message.call, number);
             }
@@ -233,12 +241,7 @@ impl<'a> Index<'a> {
                     self.call_of.set(id, number);
                 }
             }
-            MessageKind::BlockRequest | MessageKind::ShuffleRequest | MessageKind::HttpRequest => {
-                self.exchanges.entry(key).or_default().requests.push(id);
-            }
-            MessageKind::BlockResponse => self.exchanges.entry(key).or_default().responses.push(id),
             MessageKind::BlockData | MessageKind::ShuffleResponse | MessageKind::HttpResponse => {
-                self.exchanges.entry(key).or_default().data.push(id);
                 if message.kind == MessageKind::BlockData {
                     self.block_data.push(id);
                 }
@@ -249,34 +252,41 @@ impl<'a> Index<'a> {
                 }
             }
             MessageKind::BlockAck => {
-                self.exchanges.entry(key).or_default().acks.push(id);
                 if let Some(process) = receiver(joined, message) {
                     self.write_acks.entry(process).or_default().push(id);
                 }
             }
             _ => {}
         }
+        self.exchanges.add(message);
         if let (Some(block), Some(hop)) = (message.block, message.hop) {
-            self.pipelines.entry((block, message.kind, hop)).or_default().push(id);
+            unsorted.pipelines.push((block, (message.kind as u32, (hop, id.0))))?;
         }
+        Ok(())
     }
 
     /// The message of a kind and of a hop of a message's block that began nearest to it, the first one of several: a block may be written again.
     pub fn on_hop(&self, joined: &Joined, message: &Message<'_>, kind: MessageKind, hop: u32) -> Option<MessageId> {
-        let all = self.pipelines.get(&(message.block?, kind, hop))?;
+        let block = message.block?;
         // They are in the order of time.
-        let behind = all.partition_point(|other| *other < message.message);
-        let sent_ns = |place: usize| joined.message(all[place]).sent_ns;
+        let place_of = |id: u32| self.pipelines.partition_point(|other| *other < (block, (kind as u32, (hop, id))));
+        let [first, behind, end] = [0, message.message.0, u32::MAX].map(place_of);
+        let message_at = |place: usize| {
+            let (_, (_, (_, id))) = self.pipelines.get(place);
+            MessageId(id)
+        };
+        let sent_ns = |place: usize| joined.message(message_at(place)).sent_ns;
         let apart = |place: usize| sent_ns(place).abs_diff(message.sent_ns);
-        let after = (behind < all.len()).then(|| (apart(behind), behind));
-        let Some(mut before) = behind.checked_sub(1) else { return after.map(|(_, place)| all[place]) };
+        let before_of = |place: usize| (first..place).next_back();
+        let after = (behind < end).then(|| (apart(behind), behind));
+        let Some(mut before) = before_of(behind) else { return after.map(|(_, place)| message_at(place)) };
         if after.is_some_and(|(after, _)| after < apart(before)) {
-            return Some(all[behind]);
+            return Some(message_at(behind));
         }
-        while let Some(earlier) = before.checked_sub(1).filter(|earlier| sent_ns(*earlier) == sent_ns(before)) {
+        while let Some(earlier) = before_of(before).filter(|earlier| sent_ns(*earlier) == sent_ns(before)) {
             before = earlier;
         }
-        Some(all[before])
+        Some(message_at(before))
     }
 
     /// The first message of a connection.
@@ -297,12 +307,19 @@ impl<'a> Index<'a> {
 
     /// The exchange of a message.
     pub fn exchange(&self, message: &Message<'_>) -> Option<&Exchange> {
-        self.exchanges.get(&(message.connection, message.call))
+        self.exchanges.get(message.message)
     }
 
     /// Calls of a method that a process made, in order.
     pub fn calls_by(&self, client: ProcessId, method: &'a str) -> impl DoubleEndedIterator<Item = Call> {
-        self.of_client.get(&(client, method)).into_iter().flatten().map(|number| self.calls.get(*number as usize))
+        let calls = self.methods.get(method).map(|method| {
+            let place_of = |method: u32| self.by_client.partition_point(|call| *call < (client.0, (method, 0)));
+            place_of(*method)..place_of(method + 1)
+        });
+        calls.into_iter().flatten().map(|place| {
+            let (_, (_, number)) = self.by_client.get(place);
+            self.calls.get(number as usize)
+        })
     }
 
     /// A call by its number in [`Index::calls`].
@@ -336,37 +353,43 @@ impl<'a> Index<'a> {
     /// If a temporary file failed.
     pub fn check(&self) -> io::Result<()> {
         self.calls.check()?;
+        self.exchanges.check()?;
+        self.by_method.check().and(self.by_client.check()).and(self.pipelines.check())?;
         let places = [&self.call_of, &self.before, &self.opened_for, &self.made_in, &self.served_in];
-        places.into_iter().try_for_each(|places| places.0.check())
+        places.into_iter().try_for_each(Places::check)
     }
 
     /// Calls of a method, in order.
     pub fn calls_of(&self, method: &str) -> impl Iterator<Item = Call> {
-        self.by_method.get(method).into_iter().flatten().map(|number| self.calls.get(*number as usize))
+        let calls = self.methods.get(method).map(|method| {
+            let place_of = |method: u32| self.by_method.partition_point(|call| *call < (method, 0));
+            place_of(*method)..place_of(method + 1)
+        });
+        calls.into_iter().flatten().map(|place| self.calls.get(self.by_method.get(place).1 as usize))
     }
 }
 
 /// The process that sends a message.
 pub fn sender(joined: &Joined, message: &Message<'_>) -> Option<ProcessId> {
-    let connection = &joined.connections[message.connection.index()];
+    let connection = &joined.connections[message.connection];
     if message.from_client { connection.client_process } else { connection.server_process }
 }
 
 /// The process that gets a message.
 pub fn receiver(joined: &Joined, message: &Message<'_>) -> Option<ProcessId> {
-    let connection = &joined.connections[message.connection.index()];
+    let connection = &joined.connections[message.connection];
     if message.from_client { connection.server_process } else { connection.client_process }
 }
 
 /// The host that sends a message.
 pub fn sender_host(joined: &Joined, message: &Message<'_>) -> HostId {
-    let connection = &joined.connections[message.connection.index()];
+    let connection = &joined.connections[message.connection];
     if message.from_client { connection.client_host } else { connection.server_host }
 }
 
 /// The host that gets a message.
 pub fn receiver_host(joined: &Joined, message: &Message<'_>) -> HostId {
-    let connection = &joined.connections[message.connection.index()];
+    let connection = &joined.connections[message.connection];
     if message.from_client { connection.server_host } else { connection.client_host }
 }
 

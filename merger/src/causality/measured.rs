@@ -224,7 +224,7 @@ pub fn receive(
     next_hop: Option<&Message<'_>>,
 ) -> Option<Vec<Draft>> {
     let works = measured.curve(message.message, StepKind::Receive)?.of_pieces(graph, pieces, message);
-    let acks = index.exchange(message)?.acks.last()?;
+    let acks = index.exchange(message)?.acks().last()?;
     let last = pieces.last(*acks);
     let forwarded: Vec<Draft> = next_hop.into_iter().flat_map(|next| pieces.all(next.message)).collect();
     let begins = next_hop.map_or(0, |next| next.offset);
@@ -267,7 +267,7 @@ struct Acks {
 
 impl Acks {
     fn new(index: &Index<'_>, pieces: &Pieces, graph: &Graph, message: &Message<'_>) -> Self {
-        let messages = index.exchange(message).map(|exchange| exchange.acks.as_slice()).unwrap_or_default();
+        let messages = index.exchange(message).map(|exchange| exchange.acks()).unwrap_or_default();
         let all: Vec<Draft> = messages.iter().flat_map(|acks| pieces.all(*acks)).collect();
         let bytes = |piece: &Draft| graph.bytes(*piece);
         let whole: u64 = all.iter().map(bytes).sum();

@@ -5,6 +5,7 @@
 //! MapReduce on YARN (`yarn`), and falls back on the order of a connection and of a process where nothing better is
 //! known (`rules`). What comes out is checked by [`check::verify`].
 
+mod beats;
 pub mod check;
 mod clients;
 mod consumed;
@@ -12,6 +13,7 @@ mod draft;
 mod ends;
 mod error;
 mod event;
+mod exchanges;
 mod findings;
 mod held_back;
 mod hidden;
@@ -20,6 +22,7 @@ mod measured;
 mod moments;
 mod mrv1;
 mod pieces;
+mod places;
 mod rows;
 mod rules;
 mod slots;
@@ -151,7 +154,7 @@ pub fn find(
         rayon::join(|| (Index::new(joined), Measured::new(joined)), || Pieces::cut(joined, &streams, &mut graph));
     drop(streams);
     given_up();
-    let pieces = pieces?;
+    let (index, pieces) = (index?, pieces?);
     let timers = Timers::find(joined, &index, &pieces, &mut graph)?;
     LastPolls::watch(joined, &mut graph);
     let (consumed, taken) = hidden::consume(joined, &index, &pieces, &measured, &mut graph);

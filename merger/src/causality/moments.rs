@@ -111,7 +111,7 @@ impl Unsorted {
 }
 
 /// Memory that they take at most, bytes.
-const MAX_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 2 << 20;
 
 /// What reached each thread, in the order of time.
 #[derive(Debug, Default)]

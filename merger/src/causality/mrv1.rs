@@ -253,9 +253,9 @@ fn start_tasks(
 
 /// When the beat whose response launched something until `by` had reached the JobTracker.
 fn asked_at(inference: &CauseInference<'_>, tracker: Tracker, by: u64) -> Option<u64> {
-    let beats = &inference.graph.beats[tracker.heartbeat.index()];
+    let beats = inference.graph.beats.of(tracker.heartbeat);
     let last = beats.partition_point(|beat| inference.graph.arrived(beat.response) <= by).checked_sub(1)?;
-    Some(inference.graph.arrived(beats[last].request))
+    Some(inference.graph.arrived(beats.get(last)?.request))
 }
 
 /// Mark "process.start": an attempt's JVM begins, after its launch was told and its files were fetched.
@@ -295,7 +295,7 @@ fn fetches(
         let Some(process) = sender(inference.joined, message) else { continue };
         let Some(exchange) = inference.index.exchange(message) else { continue };
         let joined = inference.joined;
-        for map in exchange.data.iter().filter_map(|data| joined.message(*data).map) {
+        for map in exchange.data().iter().filter_map(|data| joined.message(*data).map) {
             let Some(row) = work.task_of(map).filter(|row| row.job == job.job) else { continue };
             let Some(finish) = marks.finish.get(&row.task).copied() else { continue };
             let learnt = match known.get(&finish) {

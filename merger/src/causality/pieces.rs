@@ -21,12 +21,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use trace::ids::{ConnectionId, MessageId, ProcessId};
-use trace::rows::{ConnectionRow, Evidence, MessageKind};
+use trace::rows::{Evidence, MessageKind};
 
 use super::draft::{Cause, Draft, Graph, number};
 use super::event::{NONE, some};
 use super::index::sender_host;
-use crate::compact::Message;
+use crate::compact::{Connection, Connections, Ends, Message};
 use crate::joined::{Joined, Segment};
 use crate::maps::HashMap;
 use crate::network::FullTimes;
@@ -140,10 +140,9 @@ impl Pieces {
             let behind = chunk();
             let cut = || -> io::Result<()> {
                 for (message, segments) in messages.iter().zip(segments) {
-                    let connection = &joined.connections[message.connection.index()];
                     let full_uplink = joined.full_uplinks.get(sender_host(joined, message).index());
                     pieces.begin(graph);
-                    let state = streams.state(message, connection);
+                    let state = streams.state(message, &joined.connections);
                     pieces.cut_message(joined, graph, (message, full_uplink), &segments, state);
                     streams.cut(message);
                     let last = graph.count() - 1;
@@ -263,7 +262,7 @@ impl Pieces {
         open: Open,
     ) {
         let is_first = graph.count() == self.current.0;
-        let process = sender(&joined.connections[message.connection.index()], message.from_client);
+        let process = sender(&joined.connections[message.connection], message.from_client);
         let piece = graph.send(message, process, open.bytes, open.sent_ns, open.arrived_ns);
         let mut room = NONE;
         if let Some(lead) = open.lead {
@@ -290,7 +289,7 @@ impl Pieces {
         let (first, lead) = self.current;
         self.leads.push(lead);
         if graph.count() == first {
-            let process = sender(&joined.connections[message.connection.index()], message.from_client);
+            let process = sender(&joined.connections[message.connection], message.from_client);
             graph.send(message, process, message.bytes, message.sent_ns, message.delivered_ns);
             self.places.push((message.offset, NONE));
             return;
@@ -351,9 +350,9 @@ impl Streams {
         Self { states: HashMap::default(), left }
     }
 
-    fn state(&mut self, message: &Message<'_>, connection: &ConnectionRow) -> &mut StreamState {
+    fn state(&mut self, message: &Message<'_>, connections: &Connections) -> &mut StreamState {
         let key = (message.connection, message.from_client);
-        self.states.entry(key).or_insert_with(|| StreamState::new(connection))
+        self.states.entry(key).or_insert_with(|| StreamState::new(connections.get(message.connection)))
     }
 
     /// A message was cut. What is known of a direction that has no more is given up.
@@ -380,10 +379,10 @@ struct StreamState {
 }
 
 impl StreamState {
-    fn new(connection: &ConnectionRow) -> Self {
-        let round_trip = connection.handshake_ns.unwrap_or(UNKNOWN_ROUND_TRIP_NS);
+    fn new(connection: Connection<'_>) -> Self {
+        let round_trip = connection.figures.handshake_ns.unwrap_or(UNKNOWN_ROUND_TRIP_NS);
         Self {
-            loopback: connection.loopback,
+            loopback: connection.ends.loopback,
             round_trip_ns: round_trip.clamp(UNKNOWN_ROUND_TRIP_NS, 5_000_000) * 2,
             window_bytes: 0,
             arrived_ns: 0,
@@ -435,8 +434,8 @@ impl StreamState {
     }
 }
 
-fn sender(connection: &ConnectionRow, from_client: bool) -> Option<ProcessId> {
-    if from_client { connection.client_process } else { connection.server_process }
+fn sender(ends: &Ends, from_client: bool) -> Option<ProcessId> {
+    if from_client { ends.client_process } else { ends.server_process }
 }
 
 /// Messages that may be asked for what they follow on ([`Pieces::follow`]).

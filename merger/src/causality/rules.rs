@@ -226,7 +226,7 @@ impl<'a> CauseInference<'a> {
     /// When a request was made: by its thread's word, or before the opening of the connection that it needed.
     fn made_at(&self, message: &Message<'_>) -> u64 {
         let made = self.made_by(message).map_or(message.sent_ns, |(_, at)| at.min(message.sent_ns));
-        let connection = &self.joined.connections[message.connection.index()];
+        let connection = &self.joined.connections[message.connection];
         let opens = self.index.first_of(message.connection) == Some(message.message);
         if opens && message.from_client && connection.syn_seen { made.min(connection.first_ns) } else { made }
     }
@@ -287,7 +287,7 @@ impl<'a> CauseInference<'a> {
 
     fn block_response(&mut self, message: &Message<'_>) {
         let Some(exchange) = self.index.exchange(message) else { return };
-        let request = exchange.requests.first().copied();
+        let request = exchange.requests().first().copied();
         if let Some(request) = request {
             self.wait(message, Cause::delivered(self.pieces.last(request), Evidence::Exchange));
         }
@@ -301,7 +301,7 @@ impl<'a> CauseInference<'a> {
             self.forward(message, upstream);
         }
         let Some(exchange) = self.index.exchange(message) else { return };
-        let before = if message.from_client { &exchange.responses } else { &exchange.requests };
+        let before = if message.from_client { exchange.responses() } else { exchange.requests() };
         if let Some(before) = before.first().copied() {
             self.wait(message, Cause::delivered(self.pieces.last(before), Evidence::Exchange));
         }
@@ -386,11 +386,11 @@ impl<'a> CauseInference<'a> {
     /// An acknowledgement waits for the data that had come, and for the acknowledgement from further down.
     fn block_acks(&mut self, message: &Message<'_>) {
         let Some(exchange) = self.index.exchange(message) else { return };
-        let data = self.arrivals(exchange.data.iter().flat_map(|data| self.pieces.all(*data)));
+        let data = self.arrivals(exchange.data().iter().flat_map(|data| self.pieces.all(*data)));
         let below = self.downstream(message, MessageKind::BlockAck);
         let below = self.arrivals(below.into_iter().flat_map(|acks| self.pieces.all(acks)));
         // The last DataNode acknowledges what it has stored; the others when they have forwarded it, but for the end.
-        let data_of = exchange.data.first().copied();
+        let data_of = exchange.data().first().copied();
         let stored: Vec<Draft> =
             data_of.and_then(|data| self.received(data)).map(<[Draft]>::to_vec).unwrap_or_default();
         let (is_last, first_data) = (below.is_empty(), data_of.map_or(0, |data| self.pieces.first(data)));
@@ -417,7 +417,7 @@ impl<'a> CauseInference<'a> {
 
     fn block_status(&mut self, message: &Message<'_>) {
         let Some(exchange) = self.index.exchange(message) else { return };
-        let mut pieces = exchange.data.iter().rev().flat_map(|data| self.pieces.all(*data).rev());
+        let mut pieces = exchange.data().iter().rev().flat_map(|data| self.pieces.all(*data).rev());
         let last = pieces.find(|piece| self.graph.arrived(*piece) <= message.sent_ns);
         if let Some(last) = last {
             self.wait(message, Cause::delivered(last, Evidence::Exchange));
@@ -437,10 +437,10 @@ impl<'a> CauseInference<'a> {
     /// The first part of an answer waits for the request, the others for the part before.
     fn response(&mut self, message: &Message<'_>) {
         let Some(exchange) = self.index.exchange(message) else { return };
-        if let Some(request) = exchange.requests.first().copied() {
+        if let Some(request) = exchange.requests().first().copied() {
             self.wait(message, Cause::delivered(self.pieces.last(request), Evidence::Exchange));
         }
-        if exchange.data.first() != Some(&message.message) {
+        if exchange.data().first() != Some(&message.message) {
             self.pieces.follow(self.graph, message.message);
         }
         measured::serve(self.pieces, self.graph, self.measured, message, StepKind::Serve);

@@ -84,7 +84,7 @@ impl<'a> Work<'a> {
     pub fn shuffle_requests(&self, joined: &Joined, index: &Index<'_>) -> HashMap<JobId, Vec<MessageId>> {
         let mut requests: HashMap<JobId, Vec<MessageId>> = HashMap::default();
         for message in joined.messages.iter().filter(|message| message.kind == MessageKind::ShuffleRequest) {
-            let data = index.exchange(&message).map_or(&[][..], |exchange| &exchange.data);
+            let data = index.exchange(&message).map_or(&[][..], |exchange| exchange.data());
             let maps = data.iter().filter_map(|data| joined.message(*data).map);
             for row in maps.filter_map(|map| self.task_of(map)) {
                 let of_job = requests.entry(row.job).or_default();
@@ -106,7 +106,7 @@ impl<'a> Work<'a> {
 fn runners(joined: &Joined) -> HashMap<&str, ProcessId> {
     let mut named: HashMap<(&str, ProcessId), u32> = HashMap::default();
     for message in joined.messages.iter().filter(|message| message.from_client) {
-        let client = joined.connections[message.connection.index()].client_process;
+        let client = joined.connections[message.connection].client_process;
         if let (Some(attempt), Some(process)) = (message.attempt, client)
             && !trace::role::is_daemon(&joined.processes[process.index()].role)
         {

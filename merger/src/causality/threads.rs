@@ -233,7 +233,7 @@ fn of_spans(
             "block-read" | "block-write" | "fetch" => {
                 let exchange = span.request.and_then(|request| index.exchange(&joined.message(request)));
                 let Some(exchange) = exchange else { continue };
-                let got = if span.kind == "block-write" { &exchange.acks } else { &exchange.data };
+                let got = if span.kind == "block-write" { exchange.acks() } else { exchange.data() };
                 let mut few = |message: &MessageId| {
                     let readings = readers.entry(*message).or_default();
                     *readings += 1;
@@ -286,10 +286,7 @@ fn starts(joined: &Joined) -> io::Result<(RecordList<Handed>, RecordList<Started
 fn sorted<T: Record + Ord + Send>(mut records: impl Iterator<Item = T>) -> io::Result<RecordList<T>> {
     let mut sorter = Sorter::default();
     records.try_for_each(|record| sorter.push(record))?;
-    let (sorted, mut list) = (sorter.sorted()?, RecordList::within(MAX_BYTES));
-    sorted.iter().for_each(|record| list.push(record));
-    sorted.check()?;
-    Ok(list)
+    sorter.sorted()?.into_list(MAX_BYTES)
 }
 
 /// Threads all of whose calls are beats.

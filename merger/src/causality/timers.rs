@@ -6,7 +6,7 @@ use std::io;
 use trace::ids::{ConnectionId, MessageId, ProcessId, TimerId};
 use trace::rows::{Evidence, TimerRow};
 
-use super::draft::{Beat, Cause, Graph};
+use super::draft::{Cause, Draft, Graph, number};
 use super::index::{Call, Index, role};
 use super::pieces::Pieces;
 use crate::joined::Joined;
@@ -49,6 +49,9 @@ pub struct Timers {
 /// Memory that what is measured of beats takes at most, until it is sorted, bytes.
 const MEASURED_BYTES: usize = 1 << 20;
 
+/// The same of beats.
+const BEATS_BYTES: usize = 1 << 20;
+
 impl Timers {
     /// Finds the beats, gives each its cause where it is the pause after the beat before, and notes them in the graph.
     ///
@@ -74,23 +77,31 @@ impl Timers {
         // In the order of time, in which their events lie.
         all.sort_unstable_by_key(|(call, _)| *call);
         let mut timers = Self { halves: vec![0; joined.messages.len().div_ceil(64)], ..Self::default() };
-        let mut measured = Sorter::within(MEASURED_BYTES);
+        let (mut measured, mut beats) = (Sorter::within(MEASURED_BYTES), Sorter::within(BEATS_BYTES));
         for (call, timer) in all {
             let call = index.call_at(call);
             let Some(answer) = call.response else { continue };
-            let added = loops[timer.index()].add(joined, pieces, graph, timer, (call.request, answer));
-            added.into_iter().flatten().try_for_each(|figure| measured.push(figure))?;
+            let of_timer = &mut loops[timer.index()];
+            let figures = of_timer.add(joined, pieces, graph, timer, (call.request, answer));
+            figures.into_iter().flatten().try_for_each(|figure| measured.push(figure))?;
+            beats
+                .push(((timer.0, of_timer.beats), (number(pieces.last(call.request)), number(pieces.last(answer)))))?;
             [call.request, answer].into_iter().for_each(|half| timers.add(half));
         }
         let medians = medians(&measured.sorted()?, &loops)?;
+        let beats = beats.sorted()?;
+        let mut in_order = beats.iter().peekable();
         for ((number, found), medians) in loops.into_iter().enumerate().zip(medians) {
             let timer = timer_id(number);
             if let Some(process) = found.process {
                 timers.by_process.insert((process, found.name.clone()), timer);
             }
             timers.rows.push(found.row(timer, medians));
-            graph.add_beats(found.beats);
+            let of_timer = std::iter::from_fn(|| in_order.next_if(|((beating, _), _)| *beating == timer.0));
+            graph.add_beats(of_timer.map(|(_, (request, response))| [request, response].map(|half| half as Draft)));
         }
+        drop(in_order);
+        beats.check()?;
         Ok(timers)
     }
 
@@ -114,8 +125,8 @@ impl Timers {
     }
 }
 
-fn timer_id(number: usize) -> TimerId {
-    TimerId(super::draft::number(number))
+fn timer_id(place: usize) -> TimerId {
+    TimerId(number(place))
 }
 
 /// A timer whose beats are being found.
@@ -125,7 +136,9 @@ struct Loop {
     name: String,
     /// Of its last beat.
     connection: Option<ConnectionId>,
-    beats: Vec<Beat>,
+    response: Option<Draft>,
+    /// How many there were.
+    beats: u32,
     /// How many pauses were measured.
     pauses: usize,
 }
@@ -149,20 +162,17 @@ impl Loop {
         timer: TimerId,
         (call, answer): (MessageId, MessageId),
     ) -> [Option<Figure>; FIGURES] {
-        let beat = Beat { request: pieces.last(call), response: pieces.last(answer) };
-        let number = u32::try_from(self.beats.len()).unwrap_or(u32::MAX);
-        for half in [beat.request, beat.response] {
-            graph.set_beat(half, timer, number);
-        }
-        let pause = self.beats.last().and_then(|last| {
+        let halves = [pieces.last(call), pieces.last(answer)];
+        halves.into_iter().for_each(|half| graph.set_beat(half, timer, self.beats));
+        let pause = self.response.and_then(|last| {
             let first = pieces.first(call);
-            let waits = graph.wait(first, Cause::delivered(last.response, Evidence::Timer));
-            waits.then(|| graph.happened(first).saturating_sub(graph.arrived(last.response)))
+            let waits = graph.wait(first, Cause::delivered(last, Evidence::Timer));
+            waits.then(|| graph.happened(first).saturating_sub(graph.arrived(last)))
         });
-        let service = graph.happened(beat.response).saturating_sub(graph.arrived(beat.request));
+        let service = graph.happened(halves[1]).saturating_sub(graph.arrived(halves[0]));
         let (request, response) = (joined.message(call), joined.message(answer));
-        self.connection = Some(request.connection);
-        self.beats.push(beat);
+        (self.connection, self.response) = (Some(request.connection), Some(halves[1]));
+        self.beats = self.beats.saturating_add(1);
         self.pauses += usize::from(pause.is_some());
         let figures = [pause, Some(service), Some(request.bytes), Some(response.bytes)];
         let mut kinds = timer.0 * FIGURES as u32..;
@@ -179,7 +189,7 @@ impl Loop {
             service_ns,
             request_bytes,
             response_bytes,
-            beats: u32::try_from(self.beats.len()).unwrap_or(u32::MAX),
+            beats: self.beats,
         }
     }
 }
@@ -220,7 +230,7 @@ fn medians(measured: &Sorted<Figure>, loops: &[Loop]) -> io::Result<Vec<Medians>
     let mut in_order = measured.iter().peekable();
     while let Some(&(kind, _)) = in_order.peek() {
         let (timer, figure) = (kind as usize / FIGURES, kind as usize % FIGURES);
-        let count = if figure == 0 { loops[timer].pauses } else { loops[timer].beats.len() };
+        let count = if figure == 0 { loops[timer].pauses } else { loops[timer].beats as usize };
         let mut of_kind = std::iter::from_fn(|| in_order.next_if(|(other, _)| *other == kind));
         medians[timer][figure] = of_kind.nth(count / 2).map_or(0, |(_, value)| value);
         of_kind.for_each(drop);

@@ -10,9 +10,9 @@
 //! polling. The job is finished when the master has committed it.
 
 use trace::ids::{HostId, MessageId, ProcessId, TaskId, TimerId};
-use trace::jvm::JvmRecord;
 use trace::rows::{Carrier, Evidence, TaskKind};
 
+use super::beats::Beat;
 use super::clients::{self, LastPolls};
 use super::draft::{Cause, Draft};
 use super::index::{Call, receiver_host, role, sender};
@@ -319,7 +319,7 @@ impl Assignments {
         let allocate = job.master.and_then(|master| inference.timers.of(master, "allocate"));
         let mut this = Self { allocate, maps_asked: None, reduces_asked: None };
         let (Some(allocate), Some(master)) = (allocate, job.master) else { return this };
-        let server = inference.graph.beats[allocate.index()].first().map(|beat| inference.graph.process(beat.response));
+        let server = inference.graph.beats.of(allocate).first().map(|beat| inference.graph.process(beat.response));
         let server = server.flatten();
         let finish_of_maps = map_finishes(inference, job, marks, work);
         let first_start = inference
@@ -355,12 +355,14 @@ impl Assignments {
         let allocate = self.allocate?;
         let node = node_timer(inference, start.server)?;
         let request = &inference.joined.message(start.request);
-        let beats = &inference.graph.beats[allocate.index()];
+        let beats = inference.graph.beats.of(allocate);
         let learnt =
             beats.partition_point(|beat| inference.graph.arrived(beat.response) <= request.sent_ns).checked_sub(1)?;
-        let learnt_at = inference.graph.happened(beats[learnt].response);
-        let learnt_before = learnt.checked_sub(1).map_or(0, |before| inference.graph.happened(beats[before].response));
-        let manager = inference.graph.process(beats[learnt].response);
+        let response = beats.get(learnt)?.response;
+        let learnt_at = inference.graph.happened(response);
+        let before = learnt.checked_sub(1).and_then(|before| beats.get(before));
+        let learnt_before = before.map_or(0, |before| inference.graph.happened(before.response));
+        let manager = inference.graph.process(response);
         let reported = last_arrival(inference, node, Carrier::Request, learnt_at);
         let at = reported.max(learnt_before + 1).min(learnt_at);
         let asked = if kind == TaskKind::Reduce { self.reduces_asked } else { self.maps_asked };
@@ -395,9 +397,9 @@ fn ask_for_maps(
     server: Option<ProcessId>,
     first_start: u64,
 ) -> Option<Draft> {
-    let beats = &inference.graph.beats[allocate.index()];
+    let beats = inference.graph.beats.of(allocate);
     let learnt = beats.partition_point(|beat| inference.graph.arrived(beat.response) <= first_start).checked_sub(1)?;
-    let asked = beats[learnt.saturating_sub(1)].request;
+    let asked = beats.get(learnt.saturating_sub(1))?.request;
     let (sent, arrived) = (inference.graph.happened(asked), inference.graph.arrived(asked));
     let answers = inference.threads.received_between(master, 0, sent).rev();
     let ready = answers.map(|moment| moment.cause).find(|cause| !inference.graph.is_from_client(cause.event));
@@ -454,13 +456,14 @@ fn node_timer(inference: &CauseInference<'_>, node: Option<ProcessId>) -> Option
 
 /// When the last beat that arrived until `until` arrived; 0 = none did.
 fn last_arrival(inference: &CauseInference<'_>, timer: TimerId, carrier: Carrier, until: u64) -> u64 {
-    let half = |beat: &super::draft::Beat| match carrier {
+    let half = |beat: &Beat| match carrier {
         Carrier::Request => beat.request,
         Carrier::Response => beat.response,
     };
-    let beats = &inference.graph.beats[timer.index()];
+    let beats = inference.graph.beats.of(timer);
     let after = beats.partition_point(|beat| inference.graph.arrived(half(beat)) <= until);
-    after.checked_sub(1).map_or(0, |last| inference.graph.arrived(half(&beats[last])))
+    let last = after.checked_sub(1).and_then(|last| beats.get(last));
+    last.map_or(0, |last| inference.graph.arrived(half(&last)))
 }
 
 /// `task.shuffle_end` and `task.sort_end`, and what the task's threads know by them.
@@ -479,16 +482,10 @@ pub(super) fn phases(inference: &mut CauseInference<'_>, work: &Work<'_>, job: &
         let merged = Cause::sent(shuffled, Evidence::Thread);
         let sorted = inference.graph.mark("task.sort_end", Some(process), Some(*task), sort_end, &[merged]);
         marks.sort_end.insert(*task, sorted);
-        for number in inference.index.phases.get(&process).into_iter().flatten() {
-            if let JvmRecord::Phase { t, th, phase, .. } = &inference.joined.jvm[*number].record {
-                let mark = match phase.as_str() {
-                    "merge" | "sort" => shuffled,
-                    "reduce" => sorted,
-                    _ => continue,
-                };
-                let at = (*t).max(inference.graph.happened(mark));
-                inference.threads.reach((process, *th), at, Cause::sent(mark, Evidence::Thread));
-            }
+        for begin in inference.index.phases.get(&process).into_iter().flatten() {
+            let mark = if begin.phase == "reduce" { sorted } else { shuffled };
+            let at = begin.at_ns.max(inference.graph.happened(mark));
+            inference.threads.reach((process, begin.thread), at, Cause::sent(mark, Evidence::Thread));
         }
     }
 }
@@ -506,7 +503,7 @@ fn fetches(
         let Some(process) = sender(inference.joined, message) else { continue };
         let Some(exchange) = inference.index.exchange(message) else { continue };
         let poll = inference.timers.of(process, "getMapCompletionEvents");
-        for data in &exchange.data {
+        for data in exchange.data() {
             let map = inference.joined.message(*data).map;
             let Some(row) = map.and_then(|map| work.task_of(map)).filter(|row| row.job == job.job) else { continue };
             let Some(finish) = marks.finish.get(&row.task) else { continue };

@@ -19,9 +19,10 @@ use std::io;
 
 use trace::ids::HostId;
 use trace::manifest::{LinkEstimate, NetworkEstimate};
-use trace::rows::{ConnectionRow, HostRow};
+use trace::rows::HostRow;
 
 use crate::capture::HostCapture;
+use crate::compact::Connections;
 use crate::maps::HashMap;
 use crate::spilled::RecordLog;
 pub use full_times::FullTimes;
@@ -329,17 +330,17 @@ fn may_hold_up(other: DirectedLink, own: DirectedLink, waited: impl Fn() -> bool
 
 /// The estimate with the least round trips of handshakes within racks and between them.
 #[must_use]
-pub(crate) fn estimate(links: Vec<LinkEstimate>, hosts: &[HostRow], connections: &[ConnectionRow]) -> NetworkEstimate {
+pub(crate) fn estimate(links: Vec<LinkEstimate>, hosts: &[HostRow], connections: &Connections) -> NetworkEstimate {
     // Hosts whose rack is not known tell nothing.
     let is_placed = |host: &&HostRow| host.captured && !host.rack.is_empty();
     let rack = |host: HostId| hosts.get(host.index()).filter(is_placed).map(|host| &host.rack);
     let least = |across: bool| {
-        let between = connections.iter().filter(|row| !row.loopback).filter(|row| {
-            rack(row.client_host)
-                .zip(rack(row.server_host))
+        let between = connections.iter().filter(|connection| !connection.ends.loopback).filter(|connection| {
+            rack(connection.ends.client_host)
+                .zip(rack(connection.ends.server_host))
                 .is_some_and(|(client, server)| (client != server) == across)
         });
-        between.filter_map(|row| row.handshake_ns).min()
+        between.filter_map(|connection| connection.figures.handshake_ns).min()
     };
     NetworkEstimate { links, rack_round_trip_ns: least(false), across_round_trip_ns: least(true) }
 }

@@ -31,7 +31,7 @@ use listeners::is_here;
 const MAX_UNNAMED_BYTES: usize = 256 << 10;
 
 /// What is known of one end of a connection, apart from its packets.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct End {
     /// Its process.
     pub process: Option<ProcessId>,

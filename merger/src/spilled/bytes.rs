@@ -12,7 +12,7 @@ static SHARED: Mutex<Weak<SharedFile>> = Mutex::new(Weak::new());
 
 /// Bytes of the last records of logs that are complete, and how many may lie in memory.
 static SETTLED: AtomicU64 = AtomicU64::new(0);
-const MAX_SETTLED: u64 = 8 << 20;
+const MAX_SETTLED: u64 = 2 << 20;
 
 /// Fewer stay in memory: to name their place takes nearly as much.
 const SMALL_BYTES: usize = 128;

@@ -33,6 +33,11 @@ impl<T: Record> SharedList<T> {
         Self(Mutex::new(RecordList::within(bytes)))
     }
 
+    /// So many blank records, as [`RecordList::blank`] has them.
+    pub fn blank(length: usize, bytes: usize) -> Self {
+        Self(Mutex::new(RecordList::blank(length, bytes)))
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.with(RecordList::len)
@@ -42,6 +47,11 @@ impl<T: Record> SharedList<T> {
     #[inline]
     pub fn push(&mut self, record: T) {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner).push(record);
+    }
+
+    /// Changes a record.
+    pub fn change(&mut self, place: usize, change: impl FnOnce(&mut T)) {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).change(place, change);
     }
 
     /// A record.

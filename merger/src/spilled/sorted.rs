@@ -6,6 +6,7 @@ use std::collections::binary_heap::PeekMut;
 use std::io;
 use std::ops::Range;
 
+use super::list::RecordList;
 use super::log::{RecordLog, grow};
 use super::record::Record;
 
@@ -104,6 +105,17 @@ impl<T: Record + Ord> Sorted<T> {
         })
     }
 
+    /// All of them as a list in their order, which takes about so many bytes of memory at most.
+    ///
+    /// # Errors
+    /// If a temporary file failed.
+    pub fn into_list(self, bytes: usize) -> io::Result<RecordList<T>> {
+        let mut list = RecordList::within(bytes);
+        self.iter().for_each(|record| list.push(record));
+        self.check().and(list.check())?;
+        Ok(list)
+    }
+
     /// Whether all could be read.
     ///
     /// # Errors
@@ -132,8 +144,10 @@ mod tests {
             records.sort_unstable();
             prop_assert_eq!(sorted.iter().collect::<Vec<_>>(), &records[..]);
             // Once more.
-            prop_assert_eq!(sorted.iter().collect::<Vec<_>>(), records);
+            prop_assert_eq!(sorted.iter().collect::<Vec<_>>(), &records[..]);
             prop_assert!(sorted.check().is_ok());
+            let list = sorted.into_list(bytes).unwrap();
+            prop_assert_eq!((0..list.len()).map(|place| list.get(place)).collect::<Vec<_>>(), records);
         }
     }
 }

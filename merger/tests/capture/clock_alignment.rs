@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::world::wire::{data_packets, read_block, read_response, rpc_preamble, rpc_request, rpc_response};
-use crate::world::{SECOND, T0, World, at};
+use crate::world::{SECOND, T0, World, at, connections};
 use merger::build::{Silent, merge};
 use merger::merged::Merged;
 use trace::ids::ConnectionId;
@@ -63,7 +63,7 @@ type Times = BTreeMap<(String, String, bool, u64), [u64; 3]>;
 
 fn message_times(merged: &Merged) -> Times {
     let ends = |connection: ConnectionId| {
-        let row = &merged.joined.connections[connection.index()];
+        let row = &connections(merged)[connection.index()];
         (row.client.clone(), row.server.clone())
     };
     let rows = merged.joined.messages.iter().map(|m| {
@@ -105,7 +105,7 @@ fn distorted_clocks_merge_to_the_same_trace() {
     assert_eq!(violations(&distorted), 0);
     assert_same(&straight, &distorted);
     // The JVMs' and scans' records moved along: every connection has its owners.
-    assert!(distorted.joined.connections.iter().all(|c| c.client_process.is_some() && c.server_process.is_some()));
+    assert!(connections(&distorted).into_iter().all(|c| c.client_process.is_some() && c.server_process.is_some()));
     let found: BTreeMap<&str, f64> =
         distorted.clocks.hosts.iter().map(|clock| (clock.host.as_str(), clock.drift_ppm)).collect();
     let reference = WRONG.iter().find(|(name, ..)| *name == distorted.joined.hosts[0].name).unwrap().2;

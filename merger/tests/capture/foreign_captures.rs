@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use crate::world::wire::{read_block, rpc_preamble, rpc_request, rpc_response, umbilical_request};
-use crate::world::{T0, World, assert_bytes_are_conserved, at};
+use crate::world::{T0, World, assert_bytes_are_conserved, at, connections};
 use merger::build::{Silent, merge};
 use merger::merged::Merged;
 use trace::packet::Packet;
@@ -290,7 +290,7 @@ fn ipv6_is_read_like_ipv4() {
                 .unwrap();
         }
         let foreign = merged(folder.path());
-        assert!(foreign.joined.connections[0].client.starts_with("[fd00::1]"), "{:?}", foreign.joined.connections);
+        assert!(connections(&foreign)[0].client.starts_with("[fd00::1]"), "{:?}", connections(&foreign));
         assert_eq!((facts(&foreign), foreign.losses()), (facts(&own), Vec::new()), "{link:?}");
     }
 }
@@ -359,7 +359,7 @@ fn ss_and_lsof_name_owners() {
             fs::write(at.join("manifest.json"), manifest(host, address, "eth0.pcap", &rest)).unwrap();
         }
         let merged = merged(folder.path());
-        let row = &merged.joined.connections[0];
+        let row = &connections(&merged)[0];
         let role =
             |process: Option<trace::ids::ProcessId>| merged.joined.processes[process.unwrap().index()].role.clone();
         assert_eq!(
@@ -403,10 +403,10 @@ fn tcplife_names_the_owners_of_short_connections() {
     let merged = merged(folder.path());
     let pid =
         |process: Option<trace::ids::ProcessId>| process.map(|process| merged.joined.processes[process.index()].pid);
-    let clients: Vec<Option<u32>> = merged.joined.connections.iter().map(|row| pid(row.client_process)).collect();
+    let clients: Vec<Option<u32>> = connections(&merged).into_iter().map(|row| pid(row.client_process)).collect();
     assert_eq!(clients, [Some(11), Some(12), Some(13)]);
-    assert!(merged.joined.connections.iter().all(|row| row.client_evidence == OwnerEvidence::Scan));
-    assert_eq!(pid(merged.joined.connections[0].server_process), Some(99));
+    assert!(connections(&merged).into_iter().all(|row| row.client_evidence == OwnerEvidence::Scan));
+    assert_eq!(pid(connections(&merged)[0].server_process), Some(99));
     let ignored: Vec<u64> = merged.losses().iter().map(|loss| loss.count).collect();
     assert_eq!(ignored, [1], "{:?}", merged.losses());
 }
@@ -493,7 +493,7 @@ fn times_of_listings_are_understood_as_date_prints_them() {
     ] {
         let merged = with_ss(&world, stamp);
         assert_eq!(merged.losses(), [], "{stamp}");
-        assert_eq!(merged.joined.connections[0].client_evidence, OwnerEvidence::Manifest, "{stamp}");
+        assert_eq!(connections(&merged)[0].client_evidence, OwnerEvidence::Manifest, "{stamp}");
         let seen = merged.joined.processes.iter().find(|process| process.pid == 4711).unwrap().first_seen_ns;
         assert!(seen.abs_diff(T0) <= 2_000_000_000, "{stamp}: seen at {seen}");
     }
@@ -526,7 +526,7 @@ fn a_host_that_talks_to_itself_alone_needs_no_other_address() {
     write(folder.path(), &world, "lo.pcap", |packets| pcap(packets, Link::Ethernet, true, 65_535));
     let merged = merged(folder.path());
     assert_eq!(merged.joined.connections.len(), 1);
-    assert!(merged.joined.connections[0].loopback);
+    assert!(connections(&merged)[0].loopback);
     assert_bytes_are_conserved(&merged);
 }
 
@@ -557,10 +557,10 @@ fn segments_cut_inside_their_options_or_names_are_taken_with_their_lengths_and_s
             pcap_of(packets, Link::Ethernet, true, snap, |packet| frame_with(Link::Ethernet, packet, &options))
         });
         let merged = merged(folder.path());
-        let row = &merged.joined.connections[0];
+        let row = &connections(&merged)[0];
         assert_eq!(
             (row.client_bytes, row.server_bytes),
-            (own.joined.connections[0].client_bytes, own.joined.connections[0].server_bytes),
+            (connections(&own)[0].client_bytes, connections(&own)[0].server_bytes),
             "{snap}"
         );
         assert_eq!(merged.packets, packets as u64);
@@ -635,7 +635,7 @@ fn packets_that_a_file_has_twice_count_once() {
     });
     let (once, twice) = (merged(once.path()), merged(twice.path()));
     assert!(once.joined.messages.iter().eq(twice.joined.messages.iter()));
-    assert_eq!(once.joined.connections, twice.joined.connections);
+    assert_eq!(connections(&once), connections(&twice));
     let counted: u64 =
         twice.joined.losses.iter().filter(|loss| loss.what().contains("twice")).map(|loss| loss.count).sum();
     let packets: usize = world.hosts.iter().map(|host| host.eth0.len()).sum();

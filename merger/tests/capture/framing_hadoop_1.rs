@@ -1,7 +1,7 @@
 //! The protocols of Hadoop 1.x: RPC 4, whose responses have no length, data transfer 17, and map outputs one by one.
 
 use crate::world::wire::vlong;
-use crate::world::{MS, Talk, World, assert_bytes_are_conserved, at, messages};
+use crate::world::{MS, Talk, World, assert_bytes_are_conserved, at, connections, messages};
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind::{
     BlockAck, BlockData, BlockRequest, BlockResponse, BlockStatus, RpcConnect, RpcPing, RpcRequest, RpcResponse,
@@ -55,7 +55,7 @@ fn responses_end_where_the_next_one_begins() {
     world.say(&mut talk, false, at(30), &[response(9, 30), response(10, 5)].concat());
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    assert_eq!(merged.joined.connections[0].protocol, "rpc");
+    assert_eq!(connections(&merged)[0].protocol, "rpc");
     let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.call, m.name)).collect();
     let wanted = [
         (RpcConnect, 0, ""),
@@ -211,7 +211,7 @@ const SIZES: [(u64, u64); 2] = [(0, 90_000), (1, 64)];
 fn map_outputs_are_sized_by_the_head_of_the_answer() {
     let merged = shuffle(256, false);
     assert_bytes_are_conserved(&merged);
-    assert_eq!(merged.joined.connections[0].protocol, "shuffle");
+    assert_eq!(connections(&merged)[0].protocol, "shuffle");
     let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.reduce)).collect();
     assert_eq!(asked, [(ShuffleRequest, Some(2)), (ShuffleRequest, Some(2))]);
     let answered: Vec<_> =

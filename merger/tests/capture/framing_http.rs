@@ -1,7 +1,7 @@
 //! The shuffle is cut into one message for each map and reduce; other HTTP into requests and responses.
 
 use crate::world::wire::{map_output, shuffle_head, shuffle_request};
-use crate::world::{MS, World, assert_bytes_are_conserved, at, messages};
+use crate::world::{MS, World, assert_bytes_are_conserved, at, connections, messages};
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind::{HttpRequest, HttpResponse, ShuffleRequest, ShuffleResponse};
 use trace::rows::StepKind;
@@ -65,7 +65,7 @@ fn each_map_is_a_message_with_its_size() {
     world.jvm(1, 60, "NodeManager", served);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    assert_eq!(merged.joined.connections[0].protocol, "shuffle");
+    assert_eq!(connections(&merged)[0].protocol, "shuffle");
     let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.name, m.reduce)).collect();
     assert_eq!(asked, [(ShuffleRequest, "/mapOutput", Some(2))]);
     let stated: Vec<_> =

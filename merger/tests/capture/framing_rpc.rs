@@ -1,7 +1,7 @@
 //! Hadoop RPC is cut into calls, also where most of them lies beyond the kept bytes.
 
 use crate::world::wire::{rpc_preamble, rpc_request, rpc_response};
-use crate::world::{MS, Talk, World, assert_bytes_are_conserved, at, messages};
+use crate::world::{MS, Talk, World, assert_bytes_are_conserved, at, connections, messages};
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind::{RpcConnect, RpcPing, RpcRequest, RpcResponse, Sasl};
 
@@ -31,7 +31,7 @@ fn calls_and_responses_have_their_names_and_ids() {
     world.say(&mut talk, false, at(7), &rpc_response(1, 600));
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    assert_eq!(merged.joined.connections[0].protocol, "rpc");
+    assert_eq!(connections(&merged)[0].protocol, "rpc");
     let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.call, m.name)).collect();
     let wanted = [
         (RpcConnect, 0, ""),
@@ -153,6 +153,6 @@ fn what_is_no_rpc_is_not_taken_for_it() {
     world.say(&mut talk, false, at(2), b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n");
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    assert_eq!(merged.joined.connections[0].protocol, "", "a port tells nothing");
+    assert_eq!(connections(&merged)[0].protocol, "", "a port tells nothing");
     assert!(merged.joined.messages.iter().all(|m| m.kind.as_str() == "unknown"));
 }

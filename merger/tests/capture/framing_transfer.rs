@@ -1,7 +1,7 @@
 //! Block transfers are measured to the byte, though most of their packet headers were not kept.
 
 use crate::world::wire::{ack, data_packets, read_block, read_response, read_status, write_block, write_response};
-use crate::world::{Talk, World, assert_bytes_are_conserved, at, messages};
+use crate::world::{Talk, World, assert_bytes_are_conserved, at, connections, messages};
 use merger::compact::Message;
 use merger::merged::Merged;
 use trace::jvm::JvmRecord;
@@ -40,7 +40,7 @@ fn several_reads_on_one_connection_are_told_apart() {
     read(&mut world, &mut talk, at(300), 7, 300_000, 200_000);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    assert_eq!(merged.joined.connections[0].protocol, "data-transfer");
+    assert_eq!(connections(&merged)[0].protocol, "data-transfer");
     let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.call, m.block)).collect();
     let wanted = [7, 8, 7]
         .iter()

@@ -4,7 +4,7 @@ use crate::world::wire::{
     data_packets, map_output, read_response, read_status, rpc_preamble, rpc_request, rpc_response, shuffle_head,
     shuffle_request, varint,
 };
-use crate::world::{DELAY_NS, MS, Talk, World, assert_bytes_are_conserved, at, messages};
+use crate::world::{DELAY_NS, MS, Talk, World, assert_bytes_are_conserved, at, connections, messages};
 use merger::merged::Merged;
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind::{
@@ -120,7 +120,7 @@ fn calls_are_what_went_between_the_stamps_of_both_sides() {
     jvms(&mut world, &talk, (50, "YarnChild"), (60, "NameNode"), both);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    assert_eq!(merged.joined.connections[0].protocol, "rpc");
+    assert_eq!(connections(&merged)[0].protocol, "rpc");
     let asked = wanted(&[
         (RpcConnect, 0, 7, "headers"),
         (RpcConnect, -3, context, "shared"),
@@ -320,7 +320,7 @@ fn a_shuffle_over_tls_falls_back_to_the_records_and_its_neighbour_does_not() {
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
     let of = |port: &str, from_client: bool| -> Vec<_> {
-        let row = merged.joined.connections.iter().find(|row| row.client.ends_with(port)).unwrap();
+        let row = connections(&merged).into_iter().find(|row| row.client.ends_with(port)).unwrap();
         assert_eq!(row.protocol, "shuffle");
         let mine =
             merged.joined.messages.iter().filter(|m| m.connection == row.connection && m.from_client == from_client);
@@ -429,7 +429,7 @@ fn reads_are_told_by_the_data_node_alone() {
         let [asked, answered] = two_reads(&mut world, dress, &opening);
         let merged = world.merged();
         assert_bytes_are_conserved(&merged);
-        assert_eq!(merged.joined.connections[0].protocol, "data-transfer");
+        assert_eq!(connections(&merged)[0].protocol, "data-transfer");
         let lengths =
             |from_client| -> Vec<_> { messages(&merged, from_client).iter().map(|m| m.bytes as usize).collect() };
         assert_eq!([lengths(true), lengths(false)], [asked, answered], "encrypted: {encrypted}");
@@ -540,7 +540,7 @@ fn a_web_page_is_what_both_jvms_are_silent_about() {
     world.hosts[1].jvms[0].1.extend(served);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    assert_eq!(merged.joined.connections[0].protocol, "http");
+    assert_eq!(connections(&merged)[0].protocol, "http");
     assert_eq!(cuts(&merged, true), wanted(&[(HttpRequest, 0, 200, "headers"), (HttpRequest, 1, 180, "headers")]));
     assert_eq!(cuts(&merged, false), wanted(&[(HttpResponse, 0, 5_000, "headers"), (HttpResponse, 1, 900, "headers")]));
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::world::{World, assert_bytes_are_conserved, at, write_lines};
+use crate::world::{World, assert_bytes_are_conserved, at, connections, write_lines};
 use merger::build::{Silent, merge};
 use merger::merged::Merged;
 use trace::jvm::JvmRecord;
@@ -141,7 +141,7 @@ fn a_line_longer_than_any_record_is_left_out_and_the_next_one_read() {
     fs::write(&path, format!("{header}\n{long}\n{rest}")).unwrap();
     let merged = merged(folder.path());
     assert!(is_lost(&merged, &["w1/jvm-50-500.jsonl", "longer than any record"]), "{:?}", merged.joined.losses);
-    assert_eq!(merged.joined.connections[0].client_evidence, OwnerEvidence::Jvm);
+    assert_eq!(connections(&merged)[0].client_evidence, OwnerEvidence::Jvm);
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn a_jvm_does_not_get_the_connections_of_others() {
     fs::remove_file(folder.path().join("w1/jvm-50-500.jsonl")).unwrap();
     let after = merged(folder.path());
     let client = |merged: &Merged| {
-        let row = merged.joined.connections.iter().find(|row| row.client.ends_with(":40000")).unwrap();
+        let row = connections(merged).into_iter().find(|row| row.client.ends_with(":40000")).unwrap();
         merged.joined.processes[row.client_process.unwrap().index()].pid
     };
     assert_eq!((client(&before), client(&after)), (50, 50));

@@ -1,6 +1,6 @@
 //! Connections come out right whatever TCP and the capture do to their packets.
 
-use crate::world::{DELAY_NS, MS, World, assert_bytes_are_conserved, at};
+use crate::world::{DELAY_NS, MS, World, assert_bytes_are_conserved, at, connections};
 use trace::packet::{Direction, flag};
 
 fn two() -> World {
@@ -17,7 +17,8 @@ fn both_sides_are_one_connection_with_times_of_both() {
     world.close(&mut talk, at(30));
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let [row] = merged.joined.connections.as_slice() else { panic!("{:?}", merged.joined.connections) };
+    let all = connections(&merged);
+    let [row] = all.as_slice() else { panic!("{all:?}") };
     assert_eq!((row.client.as_str(), row.server.as_str()), ("10.0.0.1:40000", "10.0.0.2:8020"));
     assert_eq!((row.client_bytes, row.server_bytes), (100, 5000));
     assert!(row.syn_seen && row.end_seen && !row.loopback);
@@ -40,9 +41,9 @@ fn a_port_used_again_is_another_connection() {
     }
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let bytes: Vec<u64> = merged.joined.connections.iter().map(|row| row.client_bytes).collect();
+    let bytes: Vec<u64> = connections(&merged).into_iter().map(|row| row.client_bytes).collect();
     assert_eq!(bytes, [100, 101, 102]);
-    assert!(merged.joined.connections.iter().all(|row| row.syn_seen && row.end_seen));
+    assert!(connections(&merged).into_iter().all(|row| row.syn_seen && row.end_seen));
 }
 
 #[test]
@@ -54,7 +55,7 @@ fn a_syn_sent_twice_is_one_connection() {
     world.say(&mut talk, true, at(1100), &[1; 10]);
     let merged = world.merged();
     assert_eq!(merged.joined.connections.len(), 1);
-    assert_eq!(merged.joined.connections[0].handshake_ns, Some(2 * DELAY_NS));
+    assert_eq!(connections(&merged)[0].handshake_ns, Some(2 * DELAY_NS));
 }
 
 #[test]
@@ -64,8 +65,8 @@ fn sequence_numbers_wrap() {
     world.say(&mut talk, true, at(10), &[1; 10_000]);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    assert_eq!(merged.joined.connections[0].client_bytes, 10_000);
-    assert_eq!(merged.joined.connections[0].client_missing_bytes, 0);
+    assert_eq!(connections(&merged)[0].client_bytes, 10_000);
+    assert_eq!(connections(&merged)[0].client_missing_bytes, 0);
 }
 
 #[test]
@@ -76,7 +77,7 @@ fn a_connection_that_was_open_before_begins_with_its_first_byte() {
     world.say(&mut talk, false, at(20), &[2; 50]);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let row = &merged.joined.connections[0];
+    let row = &connections(&merged)[0];
     assert!(!row.syn_seen);
     assert_eq!((row.client_bytes, row.server_bytes), (3000, 50));
     assert_eq!((row.client_missing_bytes, row.server_missing_bytes), (0, 0));
@@ -96,7 +97,7 @@ fn keep_alive_probes_are_no_payload() {
     }
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let row = &merged.joined.connections[0];
+    let row = &connections(&merged)[0];
     assert_eq!((row.client_bytes, row.client_missing_bytes, row.client_retransmitted_bytes), (100, 0, 0));
 }
 
@@ -113,7 +114,7 @@ fn what_is_sent_again_counts_once_and_arrives_in_order() {
     world.packet(&talk, true, at(40), 601, flag::ACK, &[2; 500], 502);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let row = &merged.joined.connections[0];
+    let row = &connections(&merged)[0];
     assert_eq!((row.client_bytes, row.client_retransmitted_bytes, row.client_missing_bytes), (1500, 500, 0));
     let segments = &merged.joined.stream(row.connection, true).unpacked().unwrap().segments;
     let stated: Vec<(u64, u64, u64, bool)> =
@@ -141,7 +142,7 @@ fn what_the_capture_lost_is_counted_as_missing() {
     world.say(&mut talk, true, at(30), &[3; 100]);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let row = &merged.joined.connections[0];
+    let row = &connections(&merged)[0];
     assert_eq!((row.client_bytes, row.client_missing_bytes), (200, 700));
 }
 
@@ -155,7 +156,7 @@ fn what_one_host_lost_comes_from_the_other() {
     world.hosts[0].eth0.truncate(before);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let row = &merged.joined.connections[0];
+    let row = &connections(&merged)[0];
     assert_eq!((row.client_bytes, row.client_missing_bytes), (800, 0));
     assert_eq!(merged.joined.stream(row.connection, true).unpacked().unwrap().segments[1].sent_ns, arrived);
 }
@@ -171,7 +172,7 @@ fn half_a_capture_still_tells_both_directions() {
         half.hosts = vec![half.hosts[captured].clone()];
         let merged = half.merged();
         assert_bytes_are_conserved(&merged);
-        let row = &merged.joined.connections[0];
+        let row = &connections(&merged)[0];
         assert_eq!((row.client_bytes, row.server_bytes), (3000, 400));
         let peers: Vec<(&str, bool)> =
             merged.joined.hosts.iter().map(|host| (host.name.as_str(), host.captured)).collect();
@@ -187,7 +188,7 @@ fn loopback_is_seen_once_and_has_one_host() {
     world.say(&mut talk, true, at(10), &[1; 3000]);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let row = &merged.joined.connections[0];
+    let row = &connections(&merged)[0];
     assert!(row.loopback);
     assert_eq!((row.client_bytes, row.client_retransmitted_bytes), (3000, 0));
     let segment = merged.joined.stream(row.connection, true).unpacked().unwrap().segments[0];
@@ -207,7 +208,7 @@ fn addresses_of_loopback_mean_another_host_on_each_host() {
     }
     let merged = world.merged();
     let rows: Vec<(u32, u64)> =
-        merged.joined.connections.iter().map(|row| (row.client_host.0, row.client_bytes)).collect();
+        connections(&merged).into_iter().map(|row| (row.client_host.0, row.client_bytes)).collect();
     assert_eq!(rows, [(0, 100), (1, 101)]);
 }
 
@@ -237,7 +238,7 @@ fn giant_segments_are_matched_by_their_bytes() {
     }
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let row = &merged.joined.connections[0];
+    let row = &connections(&merged)[0];
     assert_eq!((row.client_bytes, row.client_retransmitted_bytes), (130_000, 0));
     let segments = &merged.joined.stream(row.connection, true).unpacked().unwrap().segments;
     assert_eq!(segments.len(), 2, "as the sender's host saw them");
@@ -254,7 +255,7 @@ fn a_packet_seen_on_a_bridge_and_its_port_is_one_packet() {
     std::fs::copy(folder.path().join("w1/packets-eth0.hpk"), folder.path().join("w1/packets-br0.hpk")).unwrap();
     let merged = merger::build::merge(&[folder.path().to_owned()], &merger::build::Silent).unwrap();
     assert_bytes_are_conserved(&merged);
-    let row = &merged.joined.connections[0];
+    let row = &connections(&merged)[0];
     assert_eq!((row.client_bytes, row.client_retransmitted_bytes), (3000, 0));
     assert!(merged.joined.losses.iter().any(|loss| loss.what().contains("two interfaces")));
 }

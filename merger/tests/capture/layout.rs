@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::world::{Talk, World, at, write_lines};
+use crate::world::{Talk, World, at, connections, write_lines};
 use merger::build::{Silent, merge};
 use merger::capture::{HostCapture, read};
 use merger::loss::Loss;
@@ -46,10 +46,10 @@ fn jvm_records_are_read_in_the_hosts_folder_and_in_those_of_users() {
         let old = old.into_iter().find(|old| folder.path().join(old).exists()).unwrap();
         put(folder.path(), old, place);
         let after = merged(folder.path());
-        assert_eq!(after.joined.connections, before.joined.connections, "{place}");
+        assert_eq!(connections(&after), connections(&before), "{place}");
         assert_eq!(after.joined.losses, before.joined.losses, "{place}");
     }
-    assert_eq!(before.joined.connections[0].client_evidence, OwnerEvidence::Jvm);
+    assert_eq!(connections(&before)[0].client_evidence, OwnerEvidence::Jvm);
     assert_eq!(w1(folder.path()).jvms[0].user, Some(1001));
 }
 
@@ -62,7 +62,7 @@ fn a_capture_is_read_as_it_lies_on_one_host() {
     fs::remove_dir_all(folder.path().join("m1")).unwrap();
     put(folder.path(), "w1/jvm-50-500.jsonl", "jvm/1001/jvm-50-500.jsonl");
     let merged = merged(folder.path());
-    assert_eq!(merged.joined.connections[0].client_evidence, OwnerEvidence::Jvm);
+    assert_eq!(connections(&merged)[0].client_evidence, OwnerEvidence::Jvm);
     assert_eq!(merged.joined.losses, []);
 }
 
@@ -113,7 +113,7 @@ fn a_jvm_in_a_container_is_the_process_that_the_machine_knows_by_another_pid() {
         world.write(folder.path());
         in_namespace(folder.path().join("w1/jvm-50-500.jsonl"), 42, pids);
         let merged = merged(folder.path());
-        let client = merged.joined.connections[0].client_process.unwrap();
+        let client = connections(&merged)[0].client_process.unwrap();
         let row = &merged.joined.processes[client.index()];
         assert_eq!((row.pid, row.start_ticks), (7777, 500));
         assert_eq!(

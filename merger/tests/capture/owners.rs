@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::world::{SECOND, T0, Talk, World, at};
+use crate::world::{SECOND, T0, Talk, World, at, connections};
 use merger::merged::Merged;
 use trace::ids::ProcessId;
 use trace::jvm::JvmRecord;
@@ -51,7 +51,7 @@ fn opened() -> (World, Talk) {
 
 fn ends(merged: &Merged) -> Vec<[(Option<u32>, OwnerEvidence); 2]> {
     let pid = |process: Option<ProcessId>| process.map(|process| merged.joined.processes[process.index()].pid);
-    let rows = merged.joined.connections.iter();
+    let rows = connections(merged).into_iter();
     rows.map(|c| [(pid(c.client_process), c.client_evidence), (pid(c.server_process), c.server_evidence)]).collect()
 }
 
@@ -149,7 +149,7 @@ fn the_kernels_counters_stand_beside_what_was_captured() {
     let client = process(at(1), 50, "DataNode");
     world.hosts[0].sockets = vec![client.clone(), socket(at(5), talk.client, talk.server, Some(50), tcp(0, 0))];
     // Still open: what was captured after the last scan is added.
-    assert_eq!(world.merged().joined.connections[0].client_kernel_bytes, Some(50));
+    assert_eq!(connections(&world.merged())[0].client_kernel_bytes, Some(50));
     // It died: its last word counts.
     world.hosts[0].sockets.push(SocketRecord::Died {
         t: at(20),
@@ -158,12 +158,12 @@ fn the_kernels_counters_stand_beside_what_was_captured() {
         remote: talk.server,
         tcp: tcp(170, 100),
     });
-    assert_eq!(world.merged().joined.connections[0].client_kernel_bytes, Some(70));
+    assert_eq!(connections(&world.merged())[0].client_kernel_bytes, Some(70));
     // Nobody recorded packets any more when it died, nor before the first: what it sent then is not in the capture.
     world.hosts[0].recorded_ns = Some((at(1), at(10)));
     world.hosts[1].recorded_ns = Some((at(1), at(9)));
-    assert_eq!(world.merged().joined.connections[0].client_kernel_bytes, Some(50));
+    assert_eq!(connections(&world.merged())[0].client_kernel_bytes, Some(50));
     world.hosts[0].recorded_ns = Some((at(6), at(30)));
     world.hosts[1].recorded_ns = Some((at(7), at(30)));
-    assert_eq!(world.merged().joined.connections[0].client_kernel_bytes, Some(70));
+    assert_eq!(connections(&world.merged())[0].client_kernel_bytes, Some(70));
 }

@@ -208,7 +208,7 @@ fn trace_of_two_hosts() -> Trace {
         manifest: TraceManifest { version: 1, start_ns: MS, end_ns: 950 * MS, ..TraceManifest::default() },
         hosts: inferred.joined.hosts,
         processes: inferred.joined.processes,
-        connections: inferred.joined.connections,
+        connections: inferred.joined.connections.rows().collect(),
         limits: Vec::new(),
         messages: inferred.joined.messages.iter().map(Into::into).collect(),
         spans: inferred.joined.spans.iter().map(Into::into).collect(),

@@ -26,7 +26,7 @@ fn read(s: &mut Scenario, reader: ProcessId, node: ProcessId, pause: u64, window
     let segments: Vec<Segment> = (0..COUNT)
         .map(|number| {
             let sent_ns = MS + number * pause;
-            let delivered_ns = if s.joined.connections[line.index()].loopback { sent_ns } else { sent_ns + MS };
+            let delivered_ns = if s.joined.connections[line].loopback { sent_ns } else { sent_ns + MS };
             Segment { bytes: BYTES, sent_ns, delivered_ns, window_bytes, ..Segment::default() }
         })
         .collect();

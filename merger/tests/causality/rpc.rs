@@ -2,6 +2,7 @@
 
 use crate::scenario::{MS, Scenario, WAY};
 use merger::causality::check;
+use trace::ids::ConnectionId;
 use trace::jvm::JvmRecord;
 use trace::rows::{Evidence, MessageKind, On};
 
@@ -69,8 +70,7 @@ fn without_any_owner_answers_still_wait_for_requests() {
     let (a, b) = (s.host("a"), s.host("b"));
     let (client, server) = (s.process(a, "other", (0, 100 * MS)), s.process(b, "other", (0, 100 * MS)));
     let line = s.connect(client, server, "");
-    s.joined.connections[0].client_process = None;
-    s.joined.connections[0].server_process = None;
+    s.joined.connections.change_ends(ConnectionId(0), |ends| (ends.client_process, ends.server_process) = (None, None));
     let said = s.message(line, true, MessageKind::Unknown, "", 0, 300, MS);
     let answered = s.message(line, false, MessageKind::Unknown, "", 0, 300, 4 * MS);
     let again = s.message(line, true, MessageKind::Unknown, "", 1, 300, 9 * MS);

@@ -16,6 +16,7 @@ use merger::merged::Merged;
 use trace::jvm::JvmRecord;
 use trace::manifest::SnifferManifest;
 use trace::packet::{Direction, Packet, PacketFileHeader, PacketWriter, flag};
+use trace::rows::ConnectionRow;
 use trace::socket::SocketRecord;
 
 /// When the world begins, nanoseconds since the epoch.
@@ -261,6 +262,11 @@ pub fn write_lines<T: serde::Serialize>(path: &Path, records: &[T]) {
     }
 }
 
+/// All connections.
+pub fn connections(merged: &Merged) -> Vec<ConnectionRow> {
+    merged.joined.connections.rows().collect()
+}
+
 /// The messages of one direction of the only connection.
 pub fn messages(merged: &Merged, from_client: bool) -> Vec<Message<'_>> {
     let mut rows: Vec<Message<'_>> =
@@ -271,7 +277,7 @@ pub fn messages(merged: &Merged, from_client: bool) -> Vec<Message<'_>> {
 
 /// Every byte of every stream lies in exactly one message.
 pub fn assert_bytes_are_conserved(merged: &Merged) {
-    for connection in &merged.joined.connections {
+    for connection in connections(merged) {
         for (from_client, bytes, missing) in [
             (true, connection.client_bytes, connection.client_missing_bytes),
             (false, connection.server_bytes, connection.server_missing_bytes),

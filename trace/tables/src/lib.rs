@@ -20,9 +20,9 @@ use polars::prelude::{
 
 use serde::Deserialize;
 use trace::folder::read_named;
-use trace::ids::ProcessId;
+use trace::ids::{ConnectionId, ProcessId};
 use trace::manifest::TraceManifest;
-use trace::rows::{Cell as _, Column, ConnectionRow, MessageRow, Row, Trace};
+use trace::rows::{Cell as _, Column, MessageRow, Row, Trace};
 
 use describe::TableDescription;
 pub use error::TableError;
@@ -33,7 +33,7 @@ pub use read::{read_rows, read_rows_within};
 const ROW_GROUP_ROWS: usize = 512 * 512;
 
 /// Of rows that are made as they are written: so many of a table are in memory, once as columns and once as pages.
-const STREAMED_ROW_GROUP_ROWS: usize = 1 << 16;
+const STREAMED_ROW_GROUP_ROWS: usize = 1 << 15;
 
 /// Rows of it that are made at once.
 const ROWS_AT_ONCE: usize = 1 << 13;
@@ -94,7 +94,11 @@ pub fn write_trace(folder: &Path, trace: &Trace) -> Result<(), TableError> {
         write_rows(folder, &trace.processes)?;
         write_rows(folder, &trace.connections)?;
         write_rows(folder, &trace.limits)?;
-        write_message_iter(folder, &trace.connections, &trace.messages)?;
+        let processes_of = |connection: ConnectionId| {
+            let row = trace.connections.get(connection.index());
+            row.map_or([None; 2], |row| [row.client_process, row.server_process])
+        };
+        write_message_iter(folder, processes_of, &trace.messages)?;
         write_rows(folder, &trace.spans)?;
         write_rows(folder, &trace.steps)
     };
@@ -113,12 +117,6 @@ pub fn write_trace(folder: &Path, trace: &Trace) -> Result<(), TableError> {
     });
     written?;
     write_manifest(folder, &trace.manifest)
-}
-
-/// The process that sends a message, or the one that gets it.
-fn end_of(connections: &[ConnectionRow], message: &MessageRow, is_sender: bool) -> Option<ProcessId> {
-    let row = connections.get(message.connection.index())?;
-    if message.from_client == is_sender { row.client_process } else { row.server_process }
 }
 
 fn read_manifest(folder: &Path) -> Result<TraceManifest, TableError> {
@@ -195,13 +193,14 @@ pub fn write_row_iter<R: Row>(folder: &Path, rows: impl IntoIterator<Item = R>) 
     write_appended(folder, &TableDescription::of::<R>(), rows, R::empty_columns, |row, columns| row.append_to(columns))
 }
 
-/// Writes messages, with the processes at both ends, from rows that may be made as they are written.
+/// Writes messages, with the processes at both ends, from rows that may be made as they are written. `processes_of` tells those of
+/// a connection, the client's first.
 ///
 /// # Errors
 /// As [`write_rows`].
 pub fn write_message_iter(
     folder: &Path,
-    connections: &[ConnectionRow],
+    processes_of: impl Fn(ConnectionId) -> [Option<ProcessId>; 2],
     messages: impl IntoIterator<Item = impl Borrow<MessageRow>>,
 ) -> Result<(), TableError> {
     let empty = || {
@@ -213,8 +212,10 @@ pub fn write_message_iter(
         let message: &MessageRow = message.borrow();
         message.append_to(columns);
         let behind = columns.len().saturating_sub(2);
-        for (column, is_sender) in columns[behind..].iter_mut().zip([true, false]) {
-            end_of(connections, message, is_sender).push(column);
+        let [client, server] = processes_of(message.connection);
+        let sender_first = if message.from_client { [client, server] } else { [server, client] };
+        for (column, process) in columns[behind..].iter_mut().zip(sender_first) {
+            process.push(column);
         }
     })
 }

@@ -1,14 +1,17 @@
 //! Joined captures made by hand: hosts, processes, connections and messages, a line each.
 #![allow(dead_code, clippy::too_many_arguments, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::net::SocketAddr;
+
 use merger::causality::{Causal, build};
+use merger::compact::{Connection, Ends, Figures};
 use merger::joined::{Joined, JvmEvent, Segment, Stream, ThreadStart};
 use merger::packed_stream::PackedStream;
 use trace::ids::{ConnectionId, EventId, HostId, MessageId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::rows::{
-    ConnectionRow, DependencyRow, EventRow, HostRow, MessageKind, MessageRow, OwnerEvidence, ProcessRow, SpanRow,
-    StepKind, StepRow, Trace,
+    DependencyRow, EventRow, HostRow, MessageKind, MessageRow, OwnerEvidence, ProcessRow, SpanRow, StepKind, StepRow,
+    Trace,
 };
 
 /// Nanoseconds in a millisecond.
@@ -62,31 +65,24 @@ impl Scenario {
     pub fn connect(&mut self, client: ProcessId, server: ProcessId, protocol: &str) -> ConnectionId {
         let connection = ConnectionId(self.joined.connections.len() as u32);
         let hosts = [client, server].map(|process| self.joined.processes[process.index()].host);
-        self.joined.connections.push(ConnectionRow {
-            connection,
+        let ends = Ends {
             client_host: hosts[0],
-            client: format!("10.0.0.{}:{}", hosts[0].0 + 1, 40_000 + connection.0),
             server_host: hosts[1],
-            server: format!("10.0.0.{}:9000", hosts[1].0 + 1),
             client_process: Some(client),
             client_evidence: OwnerEvidence::Jvm,
             server_process: Some(server),
             server_evidence: OwnerEvidence::Jvm,
-            protocol: protocol.into(),
             first_ns: 0,
-            last_ns: 0,
             syn_seen: false,
-            end_seen: false,
             loopback: hosts[0] == hosts[1],
-            client_bytes: 0,
-            server_bytes: 0,
-            client_missing_bytes: 0,
-            server_missing_bytes: 0,
-            client_retransmitted_bytes: 0,
-            server_retransmitted_bytes: 0,
-            client_kernel_bytes: None,
-            server_kernel_bytes: None,
-            handshake_ns: None,
+        };
+        let address = |host: HostId, port: u32| SocketAddr::from(([10, 0, 0, host.0 as u8 + 1], port as u16));
+        self.joined.connections.push(Connection {
+            ends,
+            client: address(hosts[0], 40_000 + connection.0),
+            server: address(hosts[1], 9000),
+            protocol,
+            figures: Figures::default(),
         });
         self.joined.streams.push([PackedStream::default(), PackedStream::default()]);
         connection
@@ -103,7 +99,7 @@ impl Scenario {
         bytes: u64,
         sent: u64,
     ) -> usize {
-        let way = if self.joined.connections[connection.index()].loopback { 0 } else { WAY };
+        let way = if self.joined.connections[connection].loopback { 0 } else { WAY };
         let segment = Segment { bytes: bytes as u32, sent_ns: sent, delivered_ns: sent + way, ..Segment::default() };
         self.stream(connection, from_client, kind, name, call, &[segment])
     }
@@ -171,8 +167,7 @@ impl Scenario {
         let response = self.message(connection, false, MessageKind::RpcResponse, method, call, 100, got + service);
         let back = self.messages[response].delivered_ns;
         if let Some(thread) = thread {
-            let row = &self.joined.connections[connection.index()];
-            let (client, server) = (row.client_process.unwrap(), row.server_process.unwrap());
+            let [client, server] = self.joined.connections.processes(connection).map(Option::unwrap);
             self.span(client, thread, "call", method, (sent, back), Some(request), Some(response));
             self.span(server, 900, "rpc", method, (got, got + service), Some(request), Some(response));
         }
@@ -242,7 +237,7 @@ impl Scenario {
             JvmRecord::Thread { t, th, child, .. } => {
                 self.joined.threads.push(ThreadStart { process, at_ns: t, by: th, child });
             }
-            record => self.joined.jvm.push(JvmEvent { process, record }),
+            record => self.joined.jvm.push(&JvmEvent { process, record }),
         }
     }
 
@@ -284,7 +279,7 @@ impl Inferred {
         Trace {
             hosts: joined.hosts,
             processes: joined.processes,
-            connections: joined.connections,
+            connections: joined.connections.rows().collect(),
             messages: joined.messages.iter().map(MessageRow::from).collect(),
             spans: joined.spans.iter().map(SpanRow::from).collect(),
             steps: joined.steps,
