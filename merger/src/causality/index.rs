@@ -69,6 +69,9 @@ type OfClient = (u32, (u32, u32));
 /// A block, the kind of a message of it, the hop of a pipeline, and the message.
 type OfBlock = (u64, (u32, (u32, u32)));
 
+/// Memory that each of these lists takes at most, bytes: one call, or a message of a block, asks for few of them.
+const SORTED_BYTES: usize = 256 << 10;
+
 /// What is sorted while messages are looked at, of each so many bytes at once.
 struct Unsorted {
     by_method: Sorter<OfMethod>,
@@ -159,9 +162,9 @@ impl<'a> Index<'a> {
             }
         }
         let Unsorted { by_method, by_client, pipelines } = unsorted;
-        index.by_method = by_method.sorted()?.into_list(PLACES_BYTES)?;
-        index.by_client = by_client.sorted()?.into_list(PLACES_BYTES)?;
-        index.pipelines = pipelines.sorted()?.into_list(PLACES_BYTES)?;
+        index.by_method = by_method.sorted()?.into_list(SORTED_BYTES)?;
+        index.by_client = by_client.sorted()?.into_list(SORTED_BYTES)?;
+        index.pipelines = pipelines.sorted()?.into_list(SORTED_BYTES)?;
         index.shrink_to_fit();
         for event in joined.jvm.iter() {
             if let JvmRecord::Phase { t, th, phase, .. } = event.record {

@@ -14,6 +14,8 @@ mod pairs;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use rayon::prelude::*;
+
 pub use jumps::{Correction, Jump};
 pub use map::ClockMap;
 use pairs::Point;
@@ -238,11 +240,12 @@ fn eliminate(mut matrix: Vec<Vec<f64>>) -> Vec<f64> {
         let Some(pivot) = pivot.filter(|&row| matrix[row][column].abs() > MIN_PIVOT) else { continue };
         matrix.swap(column, pivot);
         let (above, below) = matrix.split_at_mut(column + 1);
-        let top = &above[column];
-        for row in below {
-            let factor = row[column] / top[column];
-            row.iter_mut().zip(top).for_each(|(cell, from)| *cell -= factor * from);
-        }
+        // In front of it all rows below hold nothing; those of hosts that share nothing hold nothing here either.
+        let top = &above[column][column..];
+        below.par_iter_mut().filter(|row| row[column] != 0.0).for_each(|row| {
+            let factor = row[column] / top[0];
+            row[column..].iter_mut().zip(top).for_each(|(cell, from)| *cell -= factor * from);
+        });
     }
     let mut solution = vec![0.0; size];
     for row in (0..size).rev() {
