@@ -118,9 +118,10 @@ pub(super) fn pair(mut by_host: Vec<(usize, Vec<Part>)>) -> Vec<Vec<(usize, Part
     by_host.sort_by_key(|(host, parts)| (std::cmp::Reverse(parts.len()), *host));
     let mut joined: Vec<Vec<(usize, Part)>> = Vec::new();
     for (host, parts) in by_host {
-        let mut from = 0;
+        // Those behind are of this host itself.
+        let (mut from, behind) = (0, joined.len());
         for part in parts {
-            let found = (from..joined.len())
+            let found = (from..behind)
                 .find(|&at| joined[at].iter().all(|(other_host, other)| *other_host != host && other.agrees(&part)));
             match found {
                 Some(at) => {
