@@ -125,7 +125,7 @@ struct Build {
     /// Replace a trace that is in that folder.
     #[arg(long)]
     force: bool,
-    /// Memory that the merge may take, as 8GiB; an eighth of it, and no more than 32MiB, is for packets and an eighth of that for the
+    /// Memory that the merge may take, as 8GiB; an eighth of it, and no more than 16MiB, is for packets and an eighth of that for the
     /// segments of connections that were read, and those beyond go to temporary files (in TMPDIR), as events and messages do beyond some
     /// megabytes. A merge that needs more memory all the same, or more room for its files than there is, is refused before it begins. Without it: a quarter of the
     /// machine's, or of what its control group allows.
@@ -295,7 +295,7 @@ struct Digest {
     /// Folder for the digests, and for a copy of the jobs' histories; made if missing.
     #[arg(long, value_name = "DIGESTS")]
     out: PathBuf,
-    /// Memory that it may take, as 1GiB; an eighth of it, and no more than 32MiB, is for packets, and those beyond go to a temporary file (in TMPDIR).
+    /// Memory that it may take, as 1GiB; an eighth of it, and no more than 16MiB, is for packets, and those beyond go to a temporary file (in TMPDIR).
     /// Without it: a quarter of the machine's, or of what its control group allows.
     #[arg(long, value_name = "SIZE", value_parser = trace::quantity::parse_bytes)]
     memory: Option<u64>,

@@ -245,7 +245,7 @@ pub fn peak_bytes() -> u64 {
 /// Packets may take one of so many equal shares of a merge's memory.
 const SHARES: u64 = 8;
 /// More memory than this makes a merge no faster: the system holds temporary files in what is free.
-const MAX_FOR_PACKETS: u64 = 32 << 20;
+const MAX_FOR_PACKETS: u64 = 16 << 20;
 
 /// Memory that packets may take of so much, bytes.
 #[must_use]

@@ -111,14 +111,14 @@ impl Unsorted {
 }
 
 /// Memory that they take at most, bytes.
-const MAX_BYTES: usize = 2 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// What reached each thread, in the order of time.
 #[derive(Debug, Default)]
 pub struct Moments {
     all: RecordList<Kept>,
-    /// Where those of each thread lie.
-    places: HashMap<Thread, (u32, u32)>,
+    /// The threads in order, and where those of each begin: they end where those of the next one do.
+    begins: Vec<(Thread, u32)>,
     /// All of threads of which more was told later.
     changed: HashMap<Thread, Vec<Kept>>,
 }
@@ -132,11 +132,13 @@ impl Moments {
         let sorted = unsorted.told.sorted()?;
         let mut moments = Self { all: RecordList::within(MAX_BYTES), ..Self::default() };
         for told in sorted.iter() {
-            let place = number(moments.all.len());
-            let places = moments.places.entry((ProcessId(told.process), told.thread)).or_insert((place, place));
-            places.1 = place.saturating_add(1);
+            let thread = (ProcessId(told.process), told.thread);
+            if moments.begins.last().is_none_or(|(last, _)| *last != thread) {
+                moments.begins.push((thread, number(moments.all.len())));
+            }
             moments.all.push(told.kept);
         }
+        moments.begins.shrink_to_fit();
         sorted.check()?;
         moments.all.check()?;
         Ok(moments)
@@ -182,8 +184,9 @@ impl Moments {
         if let Some(all) = self.changed.get(&thread) {
             return Part::Changed(all);
         }
-        let (first, behind) = self.places.get(&thread).copied().unwrap_or_default();
-        Part::Listed(&self.all, first as usize..behind as usize)
+        let begin = |place: usize| self.begins.get(place).map_or(self.all.len(), |(_, begin)| *begin as usize);
+        let known = self.begins.binary_search_by_key(&thread, |(known, _)| *known);
+        Part::Listed(&self.all, known.map_or(0..0, |place| begin(place)..begin(place + 1)))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::spilled::RecordList;
 pub(super) struct Places(RecordList<Place>);
 
 /// Memory that one of them takes at most, bytes.
-pub(super) const PLACES_BYTES: usize = 512 << 10;
+pub(super) const PLACES_BYTES: usize = 256 << 10;
 
 impl Places {
     pub fn of(messages: usize) -> Self {
