@@ -111,6 +111,8 @@ pub(crate) struct Assembly<'a> {
     pub alignment: Alignment,
     pub order: &'a Order,
     pub processes: Processes,
+    /// Those that listen.
+    pub listening: BTreeSet<ProcessId>,
     pub book: AddressBook,
     pub jvm: JvmEvents,
     pub threads: ThreadStarts,
@@ -141,7 +143,8 @@ impl Assembly<'_> {
         attribution: Vec<Attribution>,
         (read, streams, log): (Sorter<Read>, Vec<[PackedStream; 2]>, MessageLog),
     ) -> io::Result<Merged> {
-        let Self { hosts, histories, alignment, order, mut processes, book, jvm, threads, packets, span } = self;
+        let Self { hosts, histories, alignment, order, mut processes, listening, book, .. } = self;
+        let Self { jvm, threads, packets, span, .. } = self;
         let window_ns = (
             links.iter().map(|link| link.first_ns).min().unwrap_or(0),
             links.iter().map(|link| link.last_ns).max().unwrap_or(0),
@@ -183,7 +186,7 @@ impl Assembly<'_> {
         let connection_of = connections_of(&attribution, jvm.len());
         drop(attribution);
         losses.lost("", LossKind::NeverCaptured, missing);
-        let by_inference = roles::infer(&messages, &connections, &listening(hosts, &processes), &mut processes.rows);
+        let by_inference = roles::infer(&messages, &connections, &listening, &mut processes.rows);
         if !by_inference.is_empty() {
             let names = by_inference.iter().map(|process| {
                 let row = &processes.rows[process.index()];
@@ -256,15 +259,16 @@ impl Assembly<'_> {
 }
 
 /// Processes that listen for others, as scans say.
-fn listening(hosts: &[HostCapture], processes: &Processes) -> BTreeSet<ProcessId> {
-    let of_host = |(number, host): (usize, &HostCapture)| {
-        let listeners = host.sockets.iter().filter_map(move |record| match record {
-            SocketRecord::Listen { owner, .. } => processes.owner(number, owner),
-            _ => None,
-        });
-        listeners.collect::<Vec<_>>()
-    };
-    hosts.iter().enumerate().flat_map(of_host).collect()
+pub(crate) fn listening(hosts: &[HostCapture], processes: &Processes) -> BTreeSet<ProcessId> {
+    let mut listening = BTreeSet::new();
+    for (number, host) in hosts.iter().enumerate() {
+        for record in host.sockets.iter() {
+            if let SocketRecord::Listen { owner, .. } = record {
+                listening.extend(processes.owner(number, owner));
+            }
+        }
+    }
+    listening
 }
 
 fn host_rows(hosts: &[HostCapture], alignment: &Alignment, order: &Order, start_ns: u64) -> Vec<HostRow> {

@@ -10,7 +10,6 @@ use rayon::prelude::*;
 use trace::ids::{ConnectionId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::rows::OwnerEvidence;
-use trace::socket::SocketRecord;
 
 use crate::assembly::{self, Assembly, Order, Times};
 use crate::capture::started::StartedThread;
@@ -97,10 +96,10 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let (jvm, threads) = jvm_events(&mut hosts, &processes).map_err(MergeError::Spill)?;
     let Findings { attribution, counted, contradicted, fetches, serving } =
         owners::investigate(&links, &hosts, &book, &processes, &listeners, &jvm).map_err(MergeError::Spill)?;
-    // Of the others all is known now.
+    let listening = assembly::listening(&hosts, &processes);
+    // All is known of sockets now.
     for host in &mut hosts {
-        host.sockets.check().map_err(MergeError::Spill)?;
-        host.sockets.retain_others(|record| matches!(record, SocketRecord::Listen { .. }));
+        std::mem::take(&mut host.sockets).check().map_err(MergeError::Spill)?;
     }
     note_contradicted(&mut hosts, &processes, &order, &contradicted);
     progress.step("reading connections", packets, Unit::Packets);
@@ -155,8 +154,19 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     alignment.worst_ns = alignment.worst_ns.max(early.worst_ns);
     progress.step("putting messages together", 1, Unit::Nothing);
     let traffic = traffic.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let assembly =
-        Assembly { hosts: &hosts, histories, alignment, order: &order, processes, book, jvm, threads, packets, span };
+    let assembly = Assembly {
+        hosts: &hosts,
+        histories,
+        alignment,
+        order: &order,
+        processes,
+        listening,
+        book,
+        jvm,
+        threads,
+        packets,
+        span,
+    };
     // Both take about as long, by one thread mostly.
     let (links_of_network, merged) = rayon::join(
         || network::links(&hosts, traffic),

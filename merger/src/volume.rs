@@ -16,7 +16,7 @@ const PACKED_BYTES: u64 = 18;
 const PACKETS_PER_BYTE: u64 = 4;
 const BYTES_PER_CONNECTION: u64 = 1_000;
 const BYTES_PER_JVM_RECORD: u64 = 20;
-const BYTES_PER_SOCKET_RECORD: u64 = 100;
+const BYTES_PER_SOCKET_RECORD: u64 = 1;
 
 /// What a packet without its payload takes in a temporary file.
 const FILED_BYTES: u64 = 12;
@@ -24,6 +24,7 @@ const FILED_BYTES: u64 = 12;
 const FILED_BESIDE_BYTES: u64 = 10;
 /// What lies in them later: its segment, its share of messages, events and causes.
 const FILED_LATER_BYTES: u64 = 16;
+const FILED_BYTES_PER_SOCKET_RECORD: u64 = 60;
 /// What was read of a connection, its row, events of its own.
 const FILED_BYTES_PER_CONNECTION: u64 = 600;
 /// A message, what was told of it, and its causes, of each record of a JVM.
@@ -89,9 +90,10 @@ impl Volume {
         let packets = if self.packed_bytes() > for_packets { filed } else { 0 };
         let of_records = self.jvm_records.saturating_mul(FILED_BYTES_PER_JVM_RECORD);
         let of_connections = self.connections.saturating_mul(FILED_BYTES_PER_CONNECTION);
+        let of_sockets = self.socket_records.saturating_mul(FILED_BYTES_PER_SOCKET_RECORD);
         let beside = self.packets.saturating_mul(FILED_BESIDE_BYTES).saturating_add(packets);
         let later = self.packets.saturating_mul(FILED_LATER_BYTES).saturating_add(of_records);
-        beside.max(later).saturating_add(of_connections).saturating_sub(UNFILED_BYTES)
+        beside.max(later).saturating_add(of_connections).saturating_add(of_sockets).saturating_sub(UNFILED_BYTES)
     }
 
     /// Memory that the making of digests of this takes at most, bytes.

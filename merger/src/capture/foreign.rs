@@ -164,8 +164,11 @@ fn take_listing(host: &mut HostCapture, shown: &str, input: File, format: Socket
         SocketListing::Lsof => listing::Reader::lsof(),
         SocketListing::Tcplife => listing::Reader::life(),
     };
-    let read = files::unpacked(input)
-        .and_then(|input| files::lines(input, MAX_LINE_BYTES, |_, line| listing.line(&String::from_utf8_lossy(line))));
+    let take = |_, line: &[u8]| {
+        listing.line(&String::from_utf8_lossy(line));
+        host.sockets.extend(listing.records());
+    };
+    let read = files::unpacked(input).and_then(|input| files::lines(input, MAX_LINE_BYTES, take));
     match read {
         Ok((losses, rest)) => {
             // A listing need not end with the end of a line.
@@ -182,5 +185,6 @@ fn take_listing(host: &mut HostCapture, shown: &str, input: File, format: Socket
         host.lost(shown, LossKind::LinesWithoutTime { line, text }, listed.lines_without_time);
     }
     host.sockets.extend(listed.records);
+    host.sockets.settle();
     Ok(())
 }

@@ -155,6 +155,11 @@ impl Reader {
         }
     }
 
+    /// The records of what was read since this was asked last: those of a whole listing have no room in memory.
+    pub fn records(&mut self) -> impl Iterator<Item = SocketRecord> {
+        self.listed.records.drain(..)
+    }
+
     /// What the lines told.
     pub fn end(mut self) -> Listed {
         self.end_file();

@@ -1,4 +1,4 @@
-//! Records of sockets in a fifth of the memory: those of scans, which are nearly all, one after the other, each told against the one before.
+//! Records of sockets in a fifth of the memory: those of scans and listings, which are nearly all, one after the other, each told against the one before.
 
 use std::borrow::Cow;
 use std::io;
@@ -17,8 +17,6 @@ pub struct PackedSockets {
     context: Context,
     /// Names of sockets' states.
     states: Vec<String>,
-    /// Records that are not packed.
-    others: Vec<SocketRecord>,
 }
 
 /// What a record is told against.
@@ -31,21 +29,22 @@ struct Context {
 const SOCKET: u8 = 0;
 const DIED: u8 = 1;
 const SCAN: u8 = 2;
-/// The next one of those that are not packed.
+/// One of those that are few, in JSON.
 const OTHER: u8 = 3;
 const OWNED: u8 = 4;
 const COUNTED: u8 = 8;
+const LISTEN: u8 = 16;
 
-/// Linux has twelve states; records with more are not packed.
+/// Linux has twelve states; records with more are told in JSON.
 const MAX_STATES: usize = 64;
 
-/// Memory that those of scans take at most, bytes.
+/// Memory that they take at most, bytes.
 const MAX_HELD: usize = 256 << 10;
 
 impl Default for PackedSockets {
     fn default() -> Self {
         let (bytes, context) = (ByteLog::within(MAX_HELD), Context::default());
-        Self { bytes, count: 0, context, states: Vec::new(), others: Vec::new() }
+        Self { bytes, count: 0, context, states: Vec::new() }
     }
 }
 
@@ -54,8 +53,10 @@ impl PackedSockets {
     pub fn push(&mut self, record: SocketRecord) {
         self.count += 1;
         if self.pack(&record).is_none() {
+            let json = serde_json::to_vec(&record).unwrap_or_default();
             self.bytes.tail().push(OTHER);
-            self.others.push(record);
+            self.number(json.len() as u64);
+            self.bytes.tail().extend_from_slice(&json);
         }
         self.bytes.end_record();
     }
@@ -71,11 +72,15 @@ impl PackedSockets {
                 self.address(*remote);
                 self.bytes.tail().push(state);
                 self.number(*inode);
-                if let Some(Owner { pid, start_ticks }) = owner {
-                    self.number((*pid).into());
-                    self.number(*start_ticks);
-                }
+                self.owner(owner.as_ref());
                 self.counters(tcp.as_ref());
+            }
+            SocketRecord::Listen { t, netns, local, inode, owner } => {
+                let owned = if owner.is_some() { OWNED } else { 0 };
+                self.begin(LISTEN | owned, *t, *netns);
+                self.address(*local);
+                self.number(*inode);
+                self.owner(owner.as_ref());
             }
             SocketRecord::Died { t, netns, local, remote, tcp } => {
                 self.begin(DIED | counted(tcp.as_ref()), *t, *netns);
@@ -134,6 +139,13 @@ impl PackedSockets {
         self.bytes.tail().extend_from_slice(&address.port().to_le_bytes());
     }
 
+    fn owner(&mut self, owner: Option<&Owner>) {
+        if let Some(Owner { pid, start_ticks }) = owner {
+            self.number((*pid).into());
+            self.number(*start_ticks);
+        }
+    }
+
     fn counters(&mut self, tcp: Option<&TcpCounters>) {
         if let Some(tcp) = tcp {
             numbers(tcp).into_iter().for_each(|number| self.number(number));
@@ -154,7 +166,7 @@ impl PackedSockets {
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = SocketRecord> + '_ {
-        let (mut parts, mut others) = (self.bytes.parts(), self.others.iter());
+        let mut parts = self.bytes.parts();
         let mut part: Cow<'_, [u8]> = Cow::default();
         let (mut at, mut context) = (0, Context::default());
         std::iter::from_fn(move || {
@@ -163,7 +175,7 @@ impl PackedSockets {
             }
             let mut reader = Reader { rest: &part[at..], context, states: &self.states };
             let what = reader.byte()?;
-            let record = if what == OTHER { others.next().cloned() } else { reader.record(what) };
+            let record = if what == OTHER { reader.json() } else { reader.record(what) };
             (context, at) = (reader.context, part.len() - reader.rest.len());
             record
         })
@@ -188,18 +200,9 @@ impl PackedSockets {
         changed
     }
 
-    /// Leaves those that are not of scans and that are wanted.
-    pub fn retain_others(&mut self, is_wanted: impl Fn(&SocketRecord) -> bool) {
-        let others = std::mem::take(&mut self.others);
-        *self = Self::default();
-        self.extend(others.into_iter().filter(is_wanted));
-        self.settle();
-    }
-
     /// Gives memory back when all records are there.
     pub fn settle(&mut self) {
         self.bytes.settle();
-        self.others.shrink_to_fit();
     }
 }
 
@@ -252,6 +255,11 @@ impl Reader<'_> {
         let t = self.context.t.wrapping_add(unzigzag(self.number()?) as u64);
         let netns = self.context.netns.wrapping_add(unzigzag(self.number()?) as u64);
         self.context = Context { t, netns };
+        if what & LISTEN != 0 {
+            let (local, inode) = (self.address()?, self.number()?);
+            let owner = (what & OWNED != 0).then(|| self.owner());
+            return Some(SocketRecord::Listen { t, netns, local, inode, owner: transposed(owner)? });
+        }
         match what & 3 {
             SOCKET => {
                 let (local, remote) = (self.address()?, self.address()?);
@@ -269,6 +277,13 @@ impl Reader<'_> {
             }
             _ => Some(SocketRecord::Scan { t, netns, sockets: self.number()?, cpu_us: self.number()? }),
         }
+    }
+
+    fn json(&mut self) -> Option<SocketRecord> {
+        let (json, rest) =
+            usize::try_from(self.number()?).ok().and_then(|length| self.rest.split_at_checked(length))?;
+        self.rest = rest;
+        serde_json::from_slice(json).ok()
     }
 
     fn byte(&mut self) -> Option<u8> {
@@ -368,10 +383,23 @@ mod tests {
             prop::option::of(owner),
             prop::option::of(counters()),
         );
-        (0..5, fields).prop_map(|(kind, (t, netns, local, remote, state, inode, owner, tcp))| match kind {
+        (0..7, fields).prop_map(|(kind, (t, netns, local, remote, state, inode, owner, tcp))| match kind {
             0 | 1 => SocketRecord::Socket { t, netns, local, remote, state, inode, owner, tcp },
             2 => SocketRecord::Died { t, netns, local, remote, tcp },
             3 => SocketRecord::Scan { t, netns, sockets: inode, cpu_us: t },
+            4 => SocketRecord::Lost { t, what: format!("\"{state}\n"), count: inode },
+            5 => {
+                let owner = owner.unwrap_or(Owner { pid: 0, start_ticks: netns });
+                SocketRecord::Process {
+                    t,
+                    owner,
+                    netns,
+                    main: state.clone(),
+                    role: state,
+                    uid: owner.pid,
+                    ns_pid: None,
+                }
+            }
             _ => SocketRecord::Listen { t, netns, local, inode, owner },
         })
     }
@@ -389,10 +417,6 @@ mod tests {
                     _ => prop_assert_eq!(before, &after),
                 }
             }
-            let mut listens = packed;
-            let is_listen = |record: &SocketRecord| matches!(record, SocketRecord::Listen { .. });
-            listens.retain_others(is_listen);
-            prop_assert_eq!(listens.iter().collect::<Vec<_>>(), records.into_iter().filter(is_listen).collect::<Vec<_>>());
         }
     }
 
@@ -411,7 +435,7 @@ mod tests {
         };
         let records: Vec<SocketRecord> = (0..2 * MAX_STATES).map(socket).collect();
         let packed: PackedSockets = records.iter().cloned().collect();
-        assert!(packed.others.len() == MAX_STATES && packed.iter().eq(records));
+        assert!(packed.states.len() == MAX_STATES && packed.iter().eq(records));
     }
 
     #[test]
@@ -421,7 +445,7 @@ mod tests {
         trace::files::json_lines(trace::files::open(path.as_ref()).unwrap(), 1 << 20, |record| packed.push(record))
             .unwrap();
         packed.settle();
-        let taken = packed.bytes.len() + packed.others.len() * size_of::<SocketRecord>();
+        let taken = packed.bytes.len();
         assert!(packed.len() > 1000 && 4 * taken < packed.len() * size_of::<SocketRecord>(), "{taken} bytes");
     }
 }

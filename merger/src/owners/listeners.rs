@@ -12,10 +12,15 @@ use crate::maps::HashMap;
 use crate::processes::Processes;
 use crate::records::ends_of;
 
-/// A listening socket: since when, on which address, whose.
-type Listener = (u64, SocketAddr, ProcessId);
+/// A listening socket: on which address, whose, and when it was known of first and last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Listener {
+    local: SocketAddr,
+    process: ProcessId,
+    known_ns: (u64, u64),
+}
 
-/// Listening sockets by host and port.
+/// Listening sockets by host and port. Whoever lists sockets tells of each again and again.
 #[derive(Clone, Debug, Default)]
 pub struct Listeners {
     by_port: HashMap<(usize, u16), Vec<Listener>>,
@@ -27,8 +32,11 @@ impl Listeners {
     pub fn gather(hosts: &[HostCapture], processes: &Processes) -> Self {
         let mut listeners = Self::default();
         let mut add = |host: usize, t: u64, local: SocketAddr, process: Option<ProcessId>| {
-            if let Some(process) = process {
-                listeners.by_port.entry((host, local.port())).or_default().push((t, local, process));
+            let Some(process) = process else { return };
+            let of_port = listeners.by_port.entry((host, local.port())).or_default();
+            match of_port.iter_mut().find(|known| (known.local, known.process) == (local, process)) {
+                Some(Listener { known_ns: (first, last), .. }) => (*first, *last) = ((*first).min(t), (*last).max(t)),
+                None => of_port.push(Listener { local, process, known_ns: (t, t) }),
             }
         };
         for (number, host) in hosts.iter().enumerate() {
@@ -52,11 +60,7 @@ impl Listeners {
         for (number, t, local, process) in of_jvms.collect::<Vec<_>>().concat() {
             add(number, t, local, process);
         }
-        for entries in listeners.by_port.values_mut() {
-            entries.sort();
-            entries.dedup_by_key(|entry| (entry.1, entry.2));
-            entries.shrink_to_fit();
-        }
+        listeners.by_port.values_mut().for_each(Vec::shrink_to_fit);
         listeners
     }
 
@@ -66,13 +70,16 @@ impl Listeners {
         self.owner(host, address, u64::MAX).is_some()
     }
 
-    /// Who listened there at a time: the last one known by then, or else the first one after.
+    /// Who listened there at a time: the one of whom was known last by then, or else the first one after.
     #[must_use]
     pub fn owner(&self, host: usize, address: SocketAddr, t: u64) -> Option<ProcessId> {
-        let entries = self.by_port.get(&(host, address.port()))?;
-        let mut fitting = entries.iter().filter(|(_, on, _)| on.ip().is_unspecified() || on.ip() == address.ip());
-        let first = fitting.clone().next()?;
-        Some(fitting.rfind(|(since, ..)| *since <= t).unwrap_or(first).2)
+        let of_port = self.by_port.get(&(host, address.port()))?;
+        let is_fitting = |local: SocketAddr| local.ip().is_unspecified() || local.ip() == address.ip();
+        let fitting = || of_port.iter().filter(|known| is_fitting(known.local));
+        let until = |known: &&Listener| (known.known_ns.1.min(t), known.local, known.process);
+        let last = fitting().filter(|known| known.known_ns.0 <= t).max_by_key(until);
+        let first = || fitting().min_by_key(|known| (known.known_ns.0, known.local, known.process));
+        Some(last.or_else(first)?.process)
     }
 }
 
