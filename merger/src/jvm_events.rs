@@ -35,6 +35,9 @@ const LOOKED_AT_ONCE: usize = 1 << 14;
 const READ_BY_ONE: usize = 1 << 10;
 const READ_AHEAD: usize = 8 << 10;
 
+/// Records of a file that are placed before others' are.
+const PLACED_AT_ONCE: usize = 1 << 12;
+
 /// Memory that places take at most, bytes.
 const MAX_PLACES_BYTES: usize = 1 << 20;
 
@@ -108,14 +111,19 @@ impl JvmEvents {
         let sorter: Mutex<Sorter<Placed>> = Mutex::default();
         files.par_iter().enumerate().try_for_each(|(number, file)| {
             let of_work = file.records.placed().filter(|(_, record)| records::is_of_work(record));
-            let placed = of_work.map(|(at, record)| Placed {
+            let mut placed = of_work.map(|(at, record)| Placed {
                 begin_ns: records::begin_of(&record),
                 process: file.process.0,
                 place: Place { file: number as u32, at: at as u64 },
             });
-            let placed: Vec<Placed> = placed.collect();
-            let mut sorter = sorter.lock().unwrap_or_else(PoisonError::into_inner);
-            placed.into_iter().try_for_each(|placed| sorter.push(placed))
+            loop {
+                let some: Vec<Placed> = placed.by_ref().take(PLACED_AT_ONCE).collect();
+                if some.is_empty() {
+                    return io::Result::Ok(());
+                }
+                let mut sorter = sorter.lock().unwrap_or_else(PoisonError::into_inner);
+                some.into_iter().try_for_each(|placed| sorter.push(placed))?;
+            }
         })?;
         let sorted = sorter.into_inner().unwrap_or_else(PoisonError::into_inner).sorted()?;
         let mut places = SharedList::within(MAX_PLACES_BYTES);

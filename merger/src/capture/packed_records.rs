@@ -1,10 +1,11 @@
-//! Records of JVMs in a fifth of the memory, or less: one after the other, each text once.
+//! Records of JVMs in a fifth of the memory, or less: one after the other, the first texts once.
 //!
 //! ```text
 //! record = u8 variant, its fields in their order
 //! number = LEB128 of: 2 * itself, or 2 * (zigzag of its distance from the record's first time) + 1, where that is small;
 //!          [`WIDE`] and eight bytes where it has more than 62 bits
-//! text   = LEB128 of its place among all; what may be missing: 0, or 1 and the text; several: how many, and these
+//! text   = LEB128 of one more than its place among those that are held, or 0, its length and itself;
+//!          what may be missing: 0, or 1 and the text; several: how many, and these
 //! ```
 
 use std::borrow::Cow;
@@ -18,6 +19,8 @@ use crate::varint::{MAX_BYTES, get, put, unzigzag, zigzag};
 
 /// Memory that the records of one JVM take at most, texts apart, bytes.
 const MAX_HELD: usize = 32 << 10;
+/// The same of its texts: who writes such a file may give each record one of its own.
+const MAX_TEXTS: usize = 64 << 10;
 /// Bytes that hold most records.
 const USUAL_RECORD: usize = 256;
 
@@ -43,6 +46,11 @@ impl Texts {
     fn push(&mut self, text: &str) {
         self.all.push_str(text);
         self.ends.push(self.all.len());
+    }
+
+    /// What they take, bytes.
+    fn taken(&self) -> usize {
+        self.all.len() + self.ends.len() * size_of::<usize>()
     }
 
     fn get(&self, place: usize) -> Option<&str> {
@@ -165,19 +173,23 @@ impl PackedRecords {
         self.texts.ends.shrink_to_fit();
     }
 
-    fn place_of(&mut self, text: &str) -> u32 {
+    /// The place of a text, which gets one where it is new; `None` = there are too many already.
+    fn place_of(&mut self, text: &str) -> Option<u32> {
         let known = self.texts.ends.len();
         if self.places.len() < known {
             let texts = (0..known).filter_map(|place| Some(self.texts.get(place)?.into()));
             self.places = texts.zip(0..).collect();
         }
         if let Some(place) = self.places.get(text) {
-            return *place;
+            return Some(*place);
         }
-        let place = u32::try_from(known).unwrap_or(u32::MAX);
+        if self.texts.taken() + text.len() + size_of::<usize>() > MAX_TEXTS {
+            return None;
+        }
+        let place = u32::try_from(known).ok()?;
         self.texts.push(text);
         self.places.insert(text.into(), place);
-        place
+        Some(place)
     }
 }
 
@@ -275,13 +287,22 @@ impl Field for i64 {
 
 impl Field for String {
     fn write(&self, out: &mut Writer<'_>) {
-        let place = out.all.place_of(self);
-        out.raw(place.into());
+        if let Some(place) = out.all.place_of(self) {
+            return out.raw(u64::from(place) + 1);
+        }
+        out.raw(0);
+        out.raw(self.len() as u64);
+        out.all.bytes.tail().extend_from_slice(self.as_bytes());
     }
 
     fn read(input: &mut Reader<'_>) -> Option<Self> {
-        let place = usize::try_from(input.raw()?).ok()?;
-        input.texts.get(place).map(str::to_owned)
+        if let Some(place) = input.raw()?.checked_sub(1) {
+            return input.texts.get(usize::try_from(place).ok()?).map(str::to_owned);
+        }
+        let length = usize::try_from(input.raw()?).ok()?;
+        let (text, behind) = input.rest.split_at_checked(length)?;
+        input.rest = behind;
+        Self::from_utf8(text.to_vec()).ok()
     }
 }
 
@@ -477,6 +498,22 @@ mod tests {
     }
 
     #[test]
+    fn texts_beyond_those_that_are_held_are_read_as_they_were() {
+        let record = |number: u64| JvmRecord::Phase {
+            t: TIME + number,
+            th: 1,
+            attempt: "x".repeat(number as usize % 300) + &number.to_string(),
+            phase: "map".into(),
+        };
+        let mut packed = PackedRecords::default();
+        (0..3000).for_each(|number| packed.push(&record(number)));
+        packed.settle();
+        assert!(packed.texts.taken() <= MAX_TEXTS && packed.bytes.len() > 3000 * 100);
+        assert!(packed.iter().eq((0..3000).map(record)));
+        assert!(packed.placed().all(|(place, record)| packed.at(place) == Some(record)));
+    }
+
+    #[test]
     fn records_of_a_capture_take_a_fifth() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/terasort/m1/jvm-9391-565795.jsonl.zst");
         let mut records: Vec<JvmRecord> = Vec::new();
@@ -486,7 +523,7 @@ mod tests {
         records.iter().for_each(|record| packed.push(record));
         packed.settle();
         assert!(packed.iter().eq(records.iter().cloned()) && records.len() > 500);
-        let taken = packed.bytes.len() + packed.texts.all.len() + 8 * packed.texts.ends.len();
+        let taken = packed.bytes.len() + packed.texts.taken();
         assert!(5 * taken < records.len() * size_of::<JvmRecord>(), "{taken} bytes of {} records", records.len());
     }
 }

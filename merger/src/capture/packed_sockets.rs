@@ -439,6 +439,18 @@ mod tests {
     }
 
     #[test]
+    fn records_of_a_long_listing_leave_memory() {
+        let (owner, local) = (Owner { pid: 1, start_ticks: 0 }, SocketAddr::from(([10, 0, 0, 1], 9000)));
+        let mut packed = PackedSockets::default();
+        for t in 0..50_000 {
+            packed.push(SocketRecord::Listen { t, netns: 0, local, inode: 0, owner: Some(owner) });
+            packed.push(SocketRecord::Lost { t, what: "netlink messages".into(), count: 1 });
+        }
+        assert!(packed.bytes.tail().len() <= MAX_HELD && packed.bytes.len() > 4 * MAX_HELD);
+        assert_eq!(packed.iter().count(), 100_000);
+    }
+
+    #[test]
     fn records_of_a_capture_take_a_fifth() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/terasort/m1/sockets.jsonl.zst");
         let mut packed = PackedSockets::default();

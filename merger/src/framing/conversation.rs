@@ -1,14 +1,42 @@
 //! A connection before it is read, and what comes of reading it.
 
-use std::collections::HashMap;
-
 use trace::jvm::JvmRecord;
 
 use super::draft::Draft;
 use crate::join::Direction;
+use crate::maps::HashMap;
+use crate::words::Words;
 
-/// Sizes of map outputs as reduces fetched them: bytes and raw bytes by map attempt and reduce.
-pub type Fetches = HashMap<(String, u32), (u64, u64)>;
+/// Sizes of map outputs as reduces fetched them. Of a large job there are millions.
+#[derive(Clone, Debug, Default)]
+pub struct Fetches {
+    maps: Words,
+    /// By map attempt and reduce.
+    sizes: HashMap<(u32, u32), FetchedSize>,
+}
+
+/// The size of a map's output for a reduce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchedSize {
+    /// As it goes over the network, bytes.
+    pub bytes: u64,
+    /// Before it is compressed, bytes.
+    pub raw: u64,
+}
+
+impl Fetches {
+    /// Adds what a reduce fetched of a map attempt.
+    pub fn insert(&mut self, map: &str, reduce: u32, size: FetchedSize) {
+        let map = self.maps.number_of(map);
+        self.sizes.insert((map, reduce), size);
+    }
+
+    /// What a reduce fetched of a map attempt, if that is known.
+    #[must_use]
+    pub fn get(&self, map: &str, reduce: u32) -> Option<FetchedSize> {
+        self.sizes.get(&(self.maps.known(map)?, reduce)).copied()
+    }
+}
 
 /// A connection, ready to be read.
 pub struct Conversation<'a> {

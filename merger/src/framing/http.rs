@@ -235,7 +235,7 @@ impl<'a> Maps<'a> {
     /// Bytes of an output as a JVM knows them.
     fn known(&self, map: &str, reduce: u32) -> Option<u64> {
         let served = self.served.iter().find(|(of, to, _)| *of == map && *to == reduce).map(|(_, _, bytes)| *bytes);
-        served.or_else(|| self.fetches.get(&(map.to_owned(), reduce)).map(|(bytes, _)| *bytes))
+        served.or_else(|| self.fetches.get(map, reduce).map(|size| size.bytes))
     }
 
     /// Splits an answer that begins at `from` and whose body goes from `body` to `end`.
@@ -293,10 +293,10 @@ impl<'a> Maps<'a> {
                 self.next_served += 1;
                 recorded
             }
-            (None, Some(map), Some(reduce)) => (map, reduce, self.fetches.get(&(map.to_owned(), reduce))?.0),
+            (None, Some(map), Some(reduce)) => (map, reduce, self.fetches.get(map, reduce)?.bytes),
             _ => return None,
         };
-        let raw = self.fetches.get(&(map.to_owned(), reduce)).map_or(bytes, |&(_, raw)| raw);
+        let raw = self.fetches.get(map, reduce).map_or(bytes, |size| size.raw);
         let length = ShuffleHeader::length_of(map, bytes, raw, reduce);
         Some((ShuffleHeader { map: map.to_owned(), bytes, reduce, length }, JVM))
     }

@@ -16,7 +16,7 @@ mod writable;
 
 use trace::rows::MessageKind;
 
-pub use conversation::{Conversation, Fetches, Framed};
+pub use conversation::{Conversation, FetchedSize, Fetches, Framed};
 pub use draft::{COUNTED, Draft, FRAMING, HEADERS, JVM, SHARED, source_of};
 
 /// Reads a connection: by its payload, or where that cannot be understood by what its JVMs say.

@@ -31,20 +31,12 @@ impl Listeners {
     #[must_use]
     pub fn gather(hosts: &[HostCapture], processes: &Processes) -> Self {
         let mut listeners = Self::default();
-        let mut add = |host: usize, t: u64, local: SocketAddr, process: Option<ProcessId>| {
-            let Some(process) = process else { return };
-            let of_port = listeners.by_port.entry((host, local.port())).or_default();
-            match of_port.iter_mut().find(|known| (known.local, known.process) == (local, process)) {
-                Some(Listener { known_ns: (first, last), .. }) => (*first, *last) = ((*first).min(t), (*last).max(t)),
-                None => of_port.push(Listener { local, process, known_ns: (t, t) }),
-            }
-        };
         for (number, host) in hosts.iter().enumerate() {
             for record in host.sockets.iter() {
                 if let SocketRecord::Listen { t, netns, local, owner, .. } = record
                     && is_here(host, netns)
                 {
-                    add(number, t, crate::capture::flows::canonical(local), processes.owner(number, owner));
+                    listeners.add(number, t, crate::capture::flows::canonical(local), processes.owner(number, owner));
                 }
             }
         }
@@ -58,10 +50,19 @@ impl Listeners {
             of_records.collect::<Vec<_>>()
         });
         for (number, t, local, process) in of_jvms.collect::<Vec<_>>().concat() {
-            add(number, t, local, process);
+            listeners.add(number, t, local, process);
         }
         listeners.by_port.values_mut().for_each(Vec::shrink_to_fit);
         listeners
+    }
+
+    fn add(&mut self, host: usize, t: u64, local: SocketAddr, process: Option<ProcessId>) {
+        let Some(process) = process else { return };
+        let of_port = self.by_port.entry((host, local.port())).or_default();
+        match of_port.iter_mut().find(|known| (known.local, known.process) == (local, process)) {
+            Some(Listener { known_ns: (first, last), .. }) => (*first, *last) = ((*first).min(t), (*last).max(t)),
+            None => of_port.push(Listener { local, process, known_ns: (t, t) }),
+        }
     }
 
     /// Whether somebody listens there at some time.
@@ -95,4 +96,32 @@ fn listens_at(record: &JvmRecord) -> Option<(u64, SocketAddr)> {
 /// Whether a record of a socket is about the network namespace whose packets were recorded.
 pub(super) fn is_here(host: &HostCapture, netns: u64) -> bool {
     netns == 0 || host.netns == 0 || netns == host.netns
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    #[test]
+    fn a_port_is_whose_it_was_last_known_to_be() {
+        let (any, own) = (SocketAddr::from(([0; 4], 9000)), SocketAddr::from(([10, 0, 0, 1], 9000)));
+        let [first, second, third] = [7, 8, 9].map(ProcessId);
+        let mut listeners = Listeners::default();
+        for t in (10..20).chain(10..15) {
+            listeners.add(0, t, any, Some(first));
+        }
+        for t in 30..40 {
+            listeners.add(0, t, any, Some(second));
+            listeners.add(0, t, own, None);
+        }
+        listeners.add(0, 35, SocketAddr::from(([10, 0, 0, 2], 9000)), Some(third));
+        let owner = |t: u64| listeners.owner(0, own, t);
+        assert_eq!([0, 10, 25, 30, 99].map(owner), [first, first, first, second, second].map(Some));
+        assert_eq!(listeners.by_port[&(0, 9000)].len(), 3, "each is held once");
+        assert!(
+            !listeners.listens(1, own) && listeners.owner(0, SocketAddr::from(([10, 0, 0, 1], 9001)), 30).is_none()
+        );
+    }
 }

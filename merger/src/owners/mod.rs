@@ -13,7 +13,7 @@ use trace::socket::SocketRecord;
 
 use crate::capture::HostCapture;
 use crate::chains::Chains;
-use crate::framing::Fetches;
+use crate::framing::{FetchedSize, Fetches};
 use crate::join::{AddressBook, ObservedConnection};
 use crate::joined::JvmEvent;
 use crate::jvm_events::JvmEvents;
@@ -99,7 +99,7 @@ enum Mention {
 /// What else a record tells.
 enum Told {
     /// The size of a map output.
-    Fetched((String, u32), (u64, u64)),
+    Fetched(String, u32, FetchedSize),
     /// That a process serves.
     Served(ProcessId),
     Nothing,
@@ -162,7 +162,7 @@ pub fn investigate(
     let look_at = |number: usize, host: usize, event: JvmEvent| {
         let mention = mention_of(number, host, &event);
         let told = match event.record {
-            JvmRecord::Fetch { map, reduce, bytes, raw, .. } => Told::Fetched((map, reduce), (bytes, raw)),
+            JvmRecord::Fetch { map, reduce, bytes, raw, .. } => Told::Fetched(map, reduce, FetchedSize { bytes, raw }),
             JvmRecord::Rpc { .. } | JvmRecord::Block { .. } | JvmRecord::ShuffleServed { .. } => {
                 Told::Served(event.process)
             }
@@ -182,7 +182,7 @@ pub fn investigate(
     jvm.look(look_at, |(mention, told)| {
         take_mention(mention);
         match told {
-            Told::Fetched(map_output, bytes) => _ = fetched.insert(map_output, bytes),
+            Told::Fetched(map, reduce, size) => fetched.insert(&map, reduce, size),
             Told::Served(process) => _ = serving.insert(process),
             Told::Nothing => {}
         }

@@ -175,7 +175,7 @@ enum Cover {
 /// Bytes of the header of each output of an answer, and of the output itself.
 fn sizes(conversation: &Conversation<'_>, request: &Request<'_>) -> Vec<(u64, u64)> {
     let size = |output: &Served<'_>| {
-        let raw = conversation.fetches.get(&(output.map.to_owned(), output.reduce)).map(|(_, raw)| *raw);
+        let raw = conversation.fetches.get(output.map, output.reduce).map(|size| size.raw);
         let header = ShuffleHeader::length_of(output.map, output.bytes, raw.unwrap_or(output.bytes), output.reduce);
         (header, output.bytes.min(MAX_OUTPUT))
     };
