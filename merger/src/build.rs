@@ -101,7 +101,8 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     for host in &mut hosts {
         std::mem::take(&mut host.sockets).check().map_err(MergeError::Spill)?;
     }
-    note_contradicted(&mut hosts, &processes, &order, &contradicted);
+    note_of_jvms(&mut hosts, &processes, &order, &contradicted, LossKind::ForeignConnections);
+    note_of_jvms(&mut hosts, &processes, &order, &listeners.left_out, LossKind::ListeningElsewhere);
     progress.step("reading connections", packets, Unit::Packets);
     let reader = Reader {
         book: &book,
@@ -266,17 +267,19 @@ fn by_flow(links: &[ObservedConnection]) -> Vec<u32> {
     numbers
 }
 
-fn note_contradicted(
+/// Notes what JVMs said in vain, by their pids.
+fn note_of_jvms(
     hosts: &mut [HostCapture],
     processes: &Processes,
     order: &Order,
-    contradicted: &BTreeMap<ProcessId, u64>,
+    counts: &BTreeMap<ProcessId, u64>,
+    kind: fn(u32) -> LossKind,
 ) {
     for (number, host) in hosts.iter_mut().enumerate() {
-        for (process, count) in contradicted {
+        for (process, count) in counts {
             let row = &processes.rows[process.index()];
             if row.host == order.id_of(number) {
-                host.losses.lost(&host.name, LossKind::ForeignConnections(row.pid), *count);
+                host.losses.lost(&host.name, kind(row.pid), *count);
             }
         }
     }

@@ -107,6 +107,8 @@ pub enum LossKind {
     },
     /// Ends of connections that a JVM takes for its own against the kernel's word.
     ForeignConnections(u32),
+    /// Times that a JVM says that it listens, on more addresses than any does.
+    ListeningElsewhere(u32),
 
     /// Frames of a foreign capture that could not be parsed.
     UnparsedFrames,
@@ -240,6 +242,7 @@ impl LossKind {
             Self::ScansWithoutFile => "scans",
             Self::ForeignAddress { .. } => "addresses",
             Self::ForeignConnections(_) => "connections",
+            Self::ListeningElsewhere(_) => "records",
             Self::IgnoredLines | Self::LinesWithoutTime { .. } => "lines",
             Self::WithoutEnd => "jobs",
             Self::Apart => "hosts",
@@ -315,6 +318,11 @@ impl Loss {
             }
             K::ForeignConnections(pid) => {
                 format!("{at}: JVM {pid}: ends of connections that it takes for its own and that are another process's")
+            }
+            K::ListeningElsewhere(pid) => {
+                format!(
+                    "{at}: JVM {pid}: it says that it listens on more addresses than any does, the others were left out"
+                )
             }
 
             K::UnparsedFrames => format!("{at}: frames that could not be parsed"),

@@ -1,6 +1,7 @@
 //! Who listens where.
 
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use rayon::prelude::*;
 use trace::ids::ProcessId;
@@ -12,19 +13,23 @@ use crate::maps::HashMap;
 use crate::processes::Processes;
 use crate::records::ends_of;
 
-/// A listening socket: on which address, whose, and when it was known of first and last.
+/// Whose listening sockets on an address were, and when that was known of first and last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Listener {
-    local: SocketAddr,
     process: ProcessId,
     known_ns: (u64, u64),
 }
 
-/// Listening sockets by host and port. Whoever lists sockets tells of each again and again.
+/// Listening sockets by host, address and port. Whoever lists sockets tells of each again and again.
 #[derive(Clone, Debug, Default)]
 pub struct Listeners {
-    by_port: HashMap<(usize, u16), Vec<Listener>>,
+    by_address: HashMap<(usize, IpAddr, u16), Vec<Listener>>,
+    /// How often JVMs said that they listen on others than so many addresses that are believed.
+    pub left_out: BTreeMap<ProcessId, u64>,
 }
+
+/// Addresses and ports on which a JVM is believed to listen; DataNodes listen on four, and anybody can write a JVM's file.
+const MAX_ADDRESSES: usize = 4096;
 
 impl Listeners {
     /// Gathers what scans and JVMs say.
@@ -43,25 +48,36 @@ impl Listeners {
         let jvms = hosts.iter().enumerate().flat_map(|(number, host)| host.jvms.iter().map(move |jvm| (number, jvm)));
         let of_jvms = jvms.collect::<Vec<_>>().into_par_iter().map(|(number, jvm)| {
             let process = processes.find(number, jvm.pid, jvm.start_ticks);
-            let of_records = jvm.records.iter().filter_map(|record| {
-                let (t, local) = listens_at(&record)?;
-                Some((number, t, local, process))
-            });
-            of_records.collect::<Vec<_>>()
+            let mut of_jvm = Self::default();
+            for (t, local) in jvm.records.iter().filter_map(|record| listens_at(&record)) {
+                let is_known = of_jvm.by_address.contains_key(&(number, local.ip(), local.port()));
+                if is_known || of_jvm.by_address.len() < MAX_ADDRESSES {
+                    of_jvm.add(number, t, local, process);
+                } else if let Some(process) = process {
+                    *of_jvm.left_out.entry(process).or_default() += 1;
+                }
+            }
+            of_jvm
         });
-        for (number, t, local, process) in of_jvms.collect::<Vec<_>>().concat() {
-            listeners.add(number, t, local, process);
+        for of_jvm in of_jvms.collect::<Vec<Self>>() {
+            listeners.left_out.extend(of_jvm.left_out);
+            for ((host, ip, port), on_address) in of_jvm.by_address {
+                for Listener { process, known_ns: (first, last) } in on_address {
+                    let local = SocketAddr::new(ip, port);
+                    [first, last].into_iter().for_each(|t| listeners.add(host, t, local, Some(process)));
+                }
+            }
         }
-        listeners.by_port.values_mut().for_each(Vec::shrink_to_fit);
+        listeners.by_address.values_mut().for_each(Vec::shrink_to_fit);
         listeners
     }
 
     fn add(&mut self, host: usize, t: u64, local: SocketAddr, process: Option<ProcessId>) {
         let Some(process) = process else { return };
-        let of_port = self.by_port.entry((host, local.port())).or_default();
-        match of_port.iter_mut().find(|known| (known.local, known.process) == (local, process)) {
+        let on_address = self.by_address.entry((host, local.ip(), local.port())).or_default();
+        match on_address.iter_mut().find(|known| known.process == process) {
             Some(Listener { known_ns: (first, last), .. }) => (*first, *last) = ((*first).min(t), (*last).max(t)),
-            None => of_port.push(Listener { local, process, known_ns: (t, t) }),
+            None => on_address.push(Listener { process, known_ns: (t, t) }),
         }
     }
 
@@ -74,13 +90,18 @@ impl Listeners {
     /// Who listened there at a time: the one of whom was known last by then, or else the first one after.
     #[must_use]
     pub fn owner(&self, host: usize, address: SocketAddr, t: u64) -> Option<ProcessId> {
-        let of_port = self.by_port.get(&(host, address.port()))?;
-        let is_fitting = |local: SocketAddr| local.ip().is_unspecified() || local.ip() == address.ip();
-        let fitting = || of_port.iter().filter(|known| is_fitting(known.local));
-        let until = |known: &&Listener| (known.known_ns.1.min(t), known.local, known.process);
-        let last = fitting().filter(|known| known.known_ns.0 <= t).max_by_key(until);
-        let first = || fitting().min_by_key(|known| (known.known_ns.0, known.local, known.process));
-        Some(last.or_else(first)?.process)
+        // Who listens on all addresses does so on this one.
+        let all = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+        let others = all.into_iter().filter(|ip| *ip != address.ip());
+        let ips: Vec<IpAddr> = others.chain([address.ip()]).collect();
+        let fitting = || {
+            let on = |ip: &IpAddr| self.by_address.get(&(host, *ip, address.port())).map(|known| (*ip, known));
+            ips.iter().filter_map(on).flat_map(|(ip, known)| known.iter().map(move |known| (ip, known)))
+        };
+        let until = |(ip, known): &(IpAddr, &Listener)| (known.known_ns.1.min(t), *ip, known.process);
+        let last = fitting().filter(|(_, known)| known.known_ns.0 <= t).max_by_key(until);
+        let first = || fitting().min_by_key(|(ip, known)| (known.known_ns.0, *ip, known.process));
+        Some(last.or_else(first)?.1.process)
     }
 }
 
@@ -119,7 +140,7 @@ mod tests {
         listeners.add(0, 35, SocketAddr::from(([10, 0, 0, 2], 9000)), Some(third));
         let owner = |t: u64| listeners.owner(0, own, t);
         assert_eq!([0, 10, 25, 30, 99].map(owner), [first, first, first, second, second].map(Some));
-        assert_eq!(listeners.by_port[&(0, 9000)].len(), 3, "each is held once");
+        assert_eq!(listeners.by_address.values().map(Vec::len).sum::<usize>(), 3, "each is held once");
         assert!(
             !listeners.listens(1, own) && listeners.owner(0, SocketAddr::from(([10, 0, 0, 1], 9001)), 30).is_none()
         );

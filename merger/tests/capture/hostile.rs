@@ -160,6 +160,11 @@ fn a_manifest_that_leads_out_of_its_folder_is_refused() {
     }
 }
 
+/// How much was lost of what is told in these words.
+fn loss_of(merged: &Merged, words: &str) -> Option<u64> {
+    merged.joined.losses.iter().find(|loss| loss.to_string().contains(words)).map(|loss| loss.count)
+}
+
 fn append(path: &Path, records: &[JvmRecord]) {
     let mut file = OpenOptions::new().append(true).open(path).unwrap();
     for record in records {
@@ -197,6 +202,31 @@ fn a_jvm_that_claims_another_hosts_address_does_not_stop_the_merge() {
     assert!(is_lost(&after, &["w1/jvm-9-90.jsonl", "10.0.0.3", "w2"]), "{:?}", after.joined.losses);
     assert_eq!(after.joined.hosts, before.joined.hosts, "addresses are those of packets and manifests");
     assert_eq!(after.joined.connections.len(), before.joined.connections.len());
+}
+
+#[test]
+fn a_jvm_that_says_that_it_listens_everywhere_is_believed_in_part() {
+    let folder = tempfile::tempdir().unwrap();
+    world().write(folder.path());
+    let before = merged(folder.path());
+    let listens = (0..5000u32).map(|number| JvmRecord::Listen {
+        t: at(1),
+        local: format!("10.{}.{}.1:9000", 1 + number / 250, number % 250),
+        purpose: String::new(),
+    });
+    let records: Vec<JvmRecord> = std::iter::once(header(9, "10.9.9.9")).chain(listens).collect();
+    write_lines(&folder.path().join("w1/jvm-9-90.jsonl"), &records);
+    let after = merged(folder.path());
+    let lost = loss_of(&after, "listens on more addresses");
+    assert_eq!(lost, Some(5000 - 4096), "{:?}", after.joined.losses);
+    // Its process has moved the numbers of others.
+    let told = |merged: &Merged| {
+        connections(merged)
+            .into_iter()
+            .map(|row| (row.client, row.client_bytes, row.client_evidence))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(told(&after), told(&before));
 }
 
 #[test]
