@@ -105,12 +105,7 @@ impl TimerBeats<'_> {
 
     /// How many lie in front of the first that is not before something; all that are lie in front.
     pub fn partition_point(self, is_before: impl Fn(&Beat) -> bool) -> usize {
-        let (mut first, mut behind) = (self.begin, self.end);
-        while first < behind {
-            let middle = first + (behind - first) / 2;
-            if is_before(&self.all.get(middle)) { first = middle + 1 } else { behind = middle }
-        }
-        first - self.begin
+        self.all.partition_point_in(self.begin..self.end, is_before) - self.begin
     }
 }
 

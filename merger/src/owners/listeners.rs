@@ -28,7 +28,7 @@ pub struct Listeners {
     pub left_out: BTreeMap<ProcessId, u64>,
 }
 
-/// Addresses and ports on which a JVM is believed to listen; DataNodes listen on four, and anybody can write a JVM's file.
+/// Addresses and ports on which a JVM is believed to listen: anybody can write a JVM's file.
 const MAX_ADDRESSES: usize = 4096;
 
 impl Listeners {

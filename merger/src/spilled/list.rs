@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 
 use super::record::{Record, Writer, read};
 use crate::temporary::TemporaryFile;
@@ -84,7 +85,12 @@ impl<T: Record> RecordList<T> {
 
     /// How many records lie in front of the first that is not before something; all that are lie in front.
     pub fn partition_point(&self, is_before: impl Fn(&T) -> bool) -> usize {
-        let (mut first, mut behind) = (0, self.len());
+        self.partition_point_in(0..self.len(), is_before)
+    }
+
+    /// The place of the first record of some places that is not before something; behind them where all are.
+    pub fn partition_point_in(&self, places: Range<usize>, is_before: impl Fn(&T) -> bool) -> usize {
+        let Range { start: mut first, end: mut behind } = places;
         while first < behind {
             let middle = first + (behind - first) / 2;
             if self.look(middle, &is_before) { first = middle + 1 } else { behind = middle }
