@@ -95,8 +95,8 @@ pub(crate) fn message(connection: ConnectionId, (draft, times): (Draft, Times), 
         sent_end_ns: times.sent_end,
         delivered_ns: times.delivered,
         block: draft.block,
-        attempt: draft.attempt.map(|attempt| words.number_of(&attempt)),
-        map: draft.map.map(|map| words.number_of(&map)),
+        attempt: draft.attempt.and_then(|attempt| words.number_if_kept(&attempt)),
+        map: draft.map.and_then(|map| words.number_if_kept(&map)),
         reduce: draft.reduce,
         hop: draft.hop,
         unread_bytes: draft.unread_bytes,
@@ -227,6 +227,7 @@ impl Assembly<'_> {
         jvm.check().and(connection_of.check())?;
         drop(jvm);
         messages.check().and(spans.check()).and(connections.check())?;
+        losses.lost("", LossKind::NamesLeftOut, messages.names_left_out() + spans.names_left_out());
         let clocks = Clocks {
             hosts: host_clocks(&rows, &alignment, order),
             reference: hosts[alignment.reference].name.clone(),

@@ -150,7 +150,8 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let early = early.try_reduce(TooEarly::default, |a, b| Ok(a.plus(b))).map_err(MergeError::Spill)?;
     drop((stored, flows, by_flow, counted));
     let (read, streams) = read.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let Reader { messages, .. } = reader;
+    let Reader { messages, fetches, .. } = reader;
+    fetches.check().map_err(MergeError::Spill)?;
     alignment.early += early.count;
     alignment.worst_ns = alignment.worst_ns.max(early.worst_ns);
     progress.step("putting messages together", 1, Unit::Nothing);

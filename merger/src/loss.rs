@@ -110,6 +110,9 @@ pub enum LossKind {
     /// Times that a JVM says that it listens, on more addresses than any does.
     ListeningElsewhere(u32),
 
+    /// Names of calls, of paths and of tasks' attempts that rows lack, as texts may take so much memory only.
+    NamesLeftOut,
+
     /// Frames of a foreign capture that could not be parsed.
     UnparsedFrames,
     /// Frames that the recording cut inside their headers; the longest rest of one, bytes.
@@ -243,6 +246,7 @@ impl LossKind {
             Self::ForeignAddress { .. } => "addresses",
             Self::ForeignConnections(_) => "connections",
             Self::ListeningElsewhere(_) => "records",
+            Self::NamesLeftOut => "names",
             Self::IgnoredLines | Self::LinesWithoutTime { .. } => "lines",
             Self::WithoutEnd => "jobs",
             Self::Apart => "hosts",
@@ -323,6 +327,11 @@ impl Loss {
                 format!(
                     "{at}: JVM {pid}: it says that it listens on more addresses than any does, the others were left out"
                 )
+            }
+
+            K::NamesLeftOut => {
+                "names of calls, paths and tasks' attempts, for more of which there is no memory: rows have none"
+                    .to_owned()
             }
 
             K::UnparsedFrames => format!("{at}: frames that could not be parsed"),

@@ -52,7 +52,9 @@ fn measure(captures: &[PathBuf]) -> Result<Measured, MergeError> {
             Err(error) => Err(MergeError::io(folder.folder.path().join(file.path()))(error)),
         }
     });
-    volumes.try_reduce(Measured::default, |a, b| Ok(a.plus(b)))
+    let of_files = volumes.try_reduce(Measured::default, |a, b| Ok(a.plus(b)))?;
+    let volume = Volume { hosts: hosts.iter().flatten().count() as u64, ..of_files.volume };
+    Ok(Measured { volume, ..of_files })
 }
 
 fn volume_of(folder: &HostFolder, file: &HostFile, input: File) -> io::Result<Volume> {

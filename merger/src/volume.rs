@@ -17,6 +17,8 @@ const PACKETS_PER_BYTE: u64 = 4;
 const BYTES_PER_CONNECTION: u64 = 1_000;
 const BYTES_PER_JVM_RECORD: u64 = 20;
 const BYTES_PER_SOCKET_RECORD: u64 = 1;
+/// The clocks of hosts are fitted to each other, offset and drift, by a matrix.
+const BYTES_PER_PAIR_OF_HOSTS: u64 = 4 * 8;
 
 /// What a packet without its payload takes in a temporary file.
 const FILED_BYTES: u64 = 12;
@@ -52,6 +54,9 @@ pub struct Volume {
     pub socket_records: u64,
     /// Bytes of these.
     pub socket_bytes: u64,
+    /// Hosts that were captured, of all captures.
+    #[serde(skip)]
+    pub hosts: u64,
 }
 
 impl Volume {
@@ -64,6 +69,7 @@ impl Volume {
             jvm_bytes: self.jvm_bytes.saturating_add(other.jvm_bytes),
             socket_records: self.socket_records.saturating_add(other.socket_records),
             socket_bytes: self.socket_bytes.saturating_add(other.socket_bytes),
+            hosts: self.hosts.saturating_add(other.hosts),
         }
     }
 
@@ -79,7 +85,8 @@ impl Volume {
             (self.jvm_records, BYTES_PER_JVM_RECORD),
             (segments, 1),
         ];
-        self.read_bytes(packets).saturating_add(segments).max(with_base(&causes))
+        let clocks = self.hosts.saturating_mul(self.hosts).saturating_mul(BYTES_PER_PAIR_OF_HOSTS);
+        self.read_bytes(packets).saturating_add(segments.max(clocks)).max(with_base(&causes))
     }
 
     /// Room that temporary files of a merge of this take at most, bytes, if packets may take so much of memory: while connections are

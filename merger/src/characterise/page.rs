@@ -187,7 +187,7 @@ fn sizes(found: &Characteristics) -> Element {
 }
 
 fn log(bytes: u64) -> f64 {
-    (bytes.max(1) as f64).log10()
+    libm::log10(bytes.max(1) as f64)
 }
 
 fn connections(found: &Characteristics) -> Element {

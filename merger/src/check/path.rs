@@ -1,8 +1,14 @@
 //! What the recorded jobs' times consist of, and whether a replay could move them.
 
-use causal::{Doubt, JobGraph, Options, PathKind, critical_path, doubts, recorded, thinking_of_coordinators};
+use std::sync::Arc;
+
+use causal::{
+    Doubt, JobGraph, Options, PathKind, RecordedBeats, Recording, TraceGraph, critical_path, doubts,
+    thinking_of_coordinators,
+};
+use rayon::prelude::*;
 use serde::Serialize;
-use trace::rows::Trace;
+use trace::rows::{JobRow, Trace};
 
 /// The critical path of a job as it was recorded. Shares are of the time from submission to end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -31,39 +37,43 @@ pub struct PathDetail {
 /// Follows each job's end back to its submission, and tells of those that a replay could not move. Jobs that no replay could
 /// begin with are left out.
 pub(super) fn follow(trace: &Trace) -> Vec<PathDetail> {
-    let mut paths = Vec::new();
-    for job in trace.jobs.iter().filter(|job| job.finish_ns > job.submit_ns) {
-        let as_recorded = Options { handshakes: false, ..Options::default() };
-        let Ok(graph) = JobGraph::new(trace, Some(&job.id), as_recorded) else { continue };
-        let outcome = recorded(&graph);
-        let path = critical_path(&graph, &outcome);
-        let seconds = |ps: u64| ps as f64 / 1e12;
-        let job_s = seconds(outcome.job_time_ps);
-        let share = |ps: u64| if job_s > 0.0 { seconds(ps) / job_s } else { 0.0 };
-        let share_of = |kinds: &[PathKind]| share(kinds.iter().map(|kind| path.total_of_ps(*kind)).sum());
-        let thinker = thinking_of_coordinators(&path).into_iter().max_by_key(|(_, ps)| *ps);
-        let of = |ps: u64| format!("{:.1} of {job_s:.1} s of {}", seconds(ps), job.id);
-        let doubt = doubts(&path, outcome.job_time_ps).into_iter().next().map(|doubt| match doubt {
-            Doubt::Outside { ps } => format!(
-                "{} pass before anything of which a cause is known: they stay as recorded on any network",
-                of(ps)
-            ),
-            Doubt::Thinking { role, ps, .. } => format!(
-                "{} are the thinking of {role}, which computes nothing of the job's: they stay as recorded on any network",
-                of(ps)
-            ),
-        });
-        paths.push(PathDetail {
-            job: job.id.clone(),
-            seconds: job_s,
-            network_share: share_of(&[PathKind::Network]),
-            thinking_share: share_of(&[PathKind::Think, PathKind::Slot]),
-            timer_share: share_of(&[PathKind::TimerWait, PathKind::TimerPause]),
-            outside_share: share_of(&[PathKind::Outside]),
-            thinker: thinker.map(|((role, _), _)| role.to_owned()).unwrap_or_default(),
-            thinker_share: share(thinker.map_or(0, |(_, ps)| ps)),
-            doubt,
-        });
+    let Ok(all) = TraceGraph::new(trace).map(Arc::new) else { return Vec::new() };
+    let beats = RecordedBeats::new(&trace.events);
+    trace.jobs.par_iter().filter_map(|job| path_of(job, &all, &beats)).collect()
+}
+
+fn path_of(job: &JobRow, all: &Arc<TraceGraph<'_>>, beats: &RecordedBeats) -> Option<PathDetail> {
+    if job.finish_ns <= job.submit_ns {
+        return None;
     }
-    paths
+    let as_recorded = Options { handshakes: false, ..Options::default() };
+    let graph = JobGraph::of(all, Some(&job.id), as_recorded).ok()?;
+    let recording = Recording::new(&graph, beats);
+    let (path, job_time_ps) = (critical_path(&graph, &recording), recording.job_time_ps());
+    let seconds = |ps: u64| ps as f64 / 1e12;
+    let job_s = seconds(job_time_ps);
+    let share = |ps: u64| if job_s > 0.0 { seconds(ps) / job_s } else { 0.0 };
+    let share_of = |kinds: &[PathKind]| share(kinds.iter().map(|kind| path.total_of_ps(*kind)).sum());
+    let thinker = thinking_of_coordinators(&path).into_iter().max_by_key(|(_, ps)| *ps);
+    let of = |ps: u64| format!("{:.1} of {job_s:.1} s of {}", seconds(ps), job.id);
+    let doubt = doubts(&path, job_time_ps).into_iter().next().map(|doubt| match doubt {
+        Doubt::Outside { ps } => {
+            format!("{} pass before anything of which a cause is known: they stay as recorded on any network", of(ps))
+        }
+        Doubt::Thinking { role, ps, .. } => format!(
+            "{} are the thinking of {role}, which computes nothing of the job's: they stay as recorded on any network",
+            of(ps)
+        ),
+    });
+    Some(PathDetail {
+        job: job.id.clone(),
+        seconds: job_s,
+        network_share: share_of(&[PathKind::Network]),
+        thinking_share: share_of(&[PathKind::Think, PathKind::Slot]),
+        timer_share: share_of(&[PathKind::TimerWait, PathKind::TimerPause]),
+        outside_share: share_of(&[PathKind::Outside]),
+        thinker: thinker.map(|((role, _), _)| role.to_owned()).unwrap_or_default(),
+        thinker_share: share(thinker.map_or(0, |(_, ps)| ps)),
+        doubt,
+    })
 }

@@ -129,6 +129,11 @@ impl Messages {
         self.records.push(record);
     }
 
+    /// How many names their rows lack, as there was no room for them.
+    pub(crate) fn names_left_out(&self) -> u64 {
+        self.words.left_out()
+    }
+
     /// Whether all could be kept, and looked at.
     ///
     /// # Errors
@@ -176,8 +181,8 @@ impl MessageRecord {
             sent_end_ns: row.sent_end_ns,
             delivered_ns: row.delivered_ns,
             block: row.block,
-            attempt: row.attempt.as_deref().map(|attempt| words.number_of(attempt)),
-            map: row.map.as_deref().map(|map| words.number_of(map)),
+            attempt: row.attempt.as_deref().and_then(|attempt| words.number_if_kept(attempt)),
+            map: row.map.as_deref().and_then(|map| words.number_if_kept(map)),
             reduce: row.reduce,
             hop: row.hop,
             unread_bytes: row.unread_bytes,

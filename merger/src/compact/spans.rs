@@ -98,6 +98,11 @@ impl Spans {
         });
     }
 
+    /// How many names their rows lack, as there was no room for them.
+    pub(crate) fn names_left_out(&self) -> u64 {
+        self.words.left_out()
+    }
+
     /// Whether all could be kept, and looked at.
     ///
     /// # Errors

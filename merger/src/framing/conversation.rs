@@ -1,22 +1,27 @@
 //! A connection before it is read, and what comes of reading it.
 
+use std::hash::BuildHasher as _;
+use std::io;
+
+use foldhash::quality::RandomState;
 use trace::jvm::JvmRecord;
 
 use super::draft::Draft;
 use crate::join::Direction;
-use crate::maps::HashMap;
-use crate::words::Words;
+use crate::spilled::{Reader, Record, SharedList, Sorter, Writer};
+
+/// Memory that sizes of map outputs take at most, bytes.
+const MAX_FETCHED_BYTES: usize = 2 << 20;
 
 /// Sizes of map outputs as reduces fetched them. Of a large job there are millions.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Fetches {
-    maps: Words,
-    /// By map attempt and reduce.
-    sizes: HashMap<(u32, u32), FetchedSize>,
+    sizes: SharedList<Fetched>,
+    hashes: RandomState,
 }
 
 /// The size of a map's output for a reduce.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FetchedSize {
     /// As it goes over the network, bytes.
     pub bytes: u64,
@@ -25,16 +30,76 @@ pub struct FetchedSize {
 }
 
 impl Fetches {
-    /// Adds what a reduce fetched of a map attempt.
-    pub fn insert(&mut self, map: &str, reduce: u32, size: FetchedSize) {
-        let map = self.maps.number_of(map);
-        self.sizes.insert((map, reduce), size);
-    }
-
     /// What a reduce fetched of a map attempt, if that is known.
     #[must_use]
     pub fn get(&self, map: &str, reduce: u32) -> Option<FetchedSize> {
-        self.sizes.get(&(self.maps.known(map)?, reduce)).copied()
+        let output = (reduce, self.hashes.hash_one(map));
+        // The last of several: the one in front of all behind it.
+        let place = self.sizes.partition_point(|fetched| fetched.output <= output).checked_sub(1)?;
+        let found = self.sizes.get(place);
+        (found.output == output).then_some(found.size)
+    }
+
+    /// Whether all could be kept, and looked at.
+    ///
+    /// # Errors
+    /// If a temporary file failed.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        self.sizes.check()
+    }
+}
+
+/// Takes in what reduces fetched.
+#[derive(Debug, Default)]
+pub(crate) struct FetchSorter {
+    sorter: Sorter<Fetched>,
+    hashes: RandomState,
+    taken: u64,
+}
+
+impl FetchSorter {
+    /// Adds what a reduce fetched of a map attempt.
+    ///
+    /// # Errors
+    /// If a temporary file cannot be written.
+    pub fn push(&mut self, map: &str, reduce: u32, size: FetchedSize) -> io::Result<()> {
+        let fetched = Fetched { output: (reduce, self.hashes.hash_one(map)), place: self.taken, size };
+        self.taken += 1;
+        self.sorter.push(fetched)
+    }
+
+    /// All that was taken in.
+    ///
+    /// # Errors
+    /// If a temporary file fails.
+    pub fn sorted(self) -> io::Result<Fetches> {
+        let sizes = self.sorter.sorted()?.into_list(MAX_FETCHED_BYTES)?.into();
+        Ok(Fetches { sizes, hashes: self.hashes })
+    }
+}
+
+/// What a reduce fetched of a map attempt. Their order is that of outputs, and of one output that in which they came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Fetched {
+    /// The reduce, and the map attempt, hashed with a key of this run: two of one hash among millions are not to be expected.
+    output: (u32, u64),
+    place: u64,
+    size: FetchedSize,
+}
+
+impl Record for Fetched {
+    const BLANK: Self = Self { output: (0, 0), place: 0, size: FetchedSize { bytes: 0, raw: 0 } };
+    const BYTES: usize = 4 + 4 * 8;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        self.output.write(out);
+        [self.place, self.size.bytes, self.size.raw].into_iter().for_each(|number| number.write(out));
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        let output = (input.u32(), input.u64());
+        let [place, bytes, raw] = std::array::from_fn(|_| input.u64());
+        Self { output, place, size: FetchedSize { bytes, raw } }
     }
 }
 

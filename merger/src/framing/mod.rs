@@ -16,6 +16,7 @@ mod writable;
 
 use trace::rows::MessageKind;
 
+pub(crate) use conversation::FetchSorter;
 pub use conversation::{Conversation, FetchedSize, Fetches, Framed};
 pub use draft::{COUNTED, Draft, FRAMING, HEADERS, JVM, SHARED, source_of};
 

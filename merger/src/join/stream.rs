@@ -503,8 +503,8 @@ pub(super) fn window_shift<'a>(packets: impl Iterator<Item = &'a Observed>, forw
             if scaled == 0.0 {
                 return None;
             }
-            let shift = (unscaled / scaled).log2().round();
-            let off = (scaled * shift.exp2() / unscaled - 1.0).abs();
+            let shift = libm::log2(unscaled / scaled).round();
+            let off = (scaled * libm::exp2(shift) / unscaled - 1.0).abs();
             return (off < 0.25 && (0.0..=14.0).contains(&shift)).then_some(shift as u32);
         }
     }

@@ -13,7 +13,7 @@ use trace::socket::SocketRecord;
 
 use crate::capture::HostCapture;
 use crate::chains::Chains;
-use crate::framing::{FetchedSize, Fetches};
+use crate::framing::{FetchSorter, FetchedSize, Fetches};
 use crate::join::{AddressBook, ObservedConnection};
 use crate::joined::JvmEvent;
 use crate::jvm_events::JvmEvents;
@@ -106,7 +106,7 @@ enum Told {
 }
 
 /// What is known of connections, and who claimed what is not his.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Findings {
     /// Of each connection.
     pub attribution: Vec<Attribution>,
@@ -146,7 +146,7 @@ pub fn investigate(
     // Records that do not name the connection.
     let (mut calls, mut fetches) = (RecordLog::within(MAX_UNNAMED_BYTES), RecordLog::within(MAX_UNNAMED_BYTES));
     let mut written = Ok(());
-    let (mut fetched, mut serving) = (Fetches::default(), HashSet::default());
+    let (mut fetched, mut serving) = (FetchSorter::default(), HashSet::default());
     let mention_of = |number: usize, host: usize, event: &JvmEvent| match ends_of(&event.record) {
         Some((Some(local), remote)) => {
             let (from, to) = (begin_of(&event.record), end_of(&event.record));
@@ -179,15 +179,16 @@ pub fn investigate(
         Some(Mention::Fetch(number)) => keep(&mut written, fetches.push(in_32_bits(number))),
         None => {}
     };
+    let mut stored = Ok(());
     jvm.look(look_at, |(mention, told)| {
         take_mention(mention);
         match told {
-            Told::Fetched(map, reduce, size) => fetched.insert(&map, reduce, size),
+            Told::Fetched(map, reduce, size) => keep(&mut stored, fetched.push(&map, reduce, size)),
             Told::Served(process) => _ = serving.insert(process),
             Told::Nothing => {}
         }
     });
-    written?;
+    written.and(stored)?;
     let mut seen = Seen::of(2 * links.len());
     for (number, host) in hosts.iter().enumerate() {
         for record in host.sockets.iter() {
@@ -255,7 +256,7 @@ pub fn investigate(
     }
     records.check()?;
     calls.check().and(fetches.check())?;
-    Ok(Findings { attribution, counted, contradicted, fetches: fetched, serving })
+    Ok(Findings { attribution, counted, contradicted, fetches: fetched.sorted()?, serving })
 }
 
 /// Keeps the first error.

@@ -19,6 +19,12 @@ impl<T: Record> Default for SharedList<T> {
     }
 }
 
+impl<T> From<RecordList<T>> for SharedList<T> {
+    fn from(list: RecordList<T>) -> Self {
+        Self(Mutex::new(list))
+    }
+}
+
 impl<T: Record> Clone for SharedList<T> {
     fn clone(&self) -> Self {
         let mut list = Self::default();
@@ -63,6 +69,11 @@ impl<T: Record> SharedList<T> {
     /// All of them.
     pub fn iter(&self) -> Records<'_, T> {
         Records { list: self, page: 0, read: Vec::new().into_iter(), left: self.len() }
+    }
+
+    /// How many records lie in front of the first that is not before something; all that are lie in front.
+    pub fn partition_point(&self, is_before: impl Fn(&T) -> bool) -> usize {
+        self.with(|list| list.partition_point(is_before))
     }
 
     /// Whether all could be written and read.

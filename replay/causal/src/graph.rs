@@ -1,12 +1,15 @@
 //! The part of a trace's causal graph that belongs to one job, ready to be replayed.
 
-use trace::ids::{EventId, HostId, JobId, ProcessId, TaskId, TimerId};
+use std::sync::{Arc, OnceLock};
+
+use trace::ids::{EventId, HostId, ProcessId, TaskId, TimerId};
 use trace::rows::{Carrier, ConnectionRow, DependencyRow, EventKind, EventRow, Evidence, JobRow, On, TaskRow, Trace};
 
 use super::check;
 use super::error::CausalError;
 use super::options::{Causality, Options, scaled_ps};
 use super::time::JobTime;
+use super::trace_graph::TraceGraph;
 
 /// Marks of work on bytes that goes on while they wait for the network, as the merger names them.
 const HIDDEN_WORK: [&str; 4] = ["block.produced", "block.consumed", "block.received", "served"];
@@ -25,37 +28,6 @@ pub enum JobPeriod {
     After,
 }
 
-/// Neighbours by row number: for each row a list of numbers.
-#[derive(Clone, Debug, Default)]
-struct Adjacency {
-    starts: Vec<u32>,
-    items: Vec<u32>,
-}
-
-impl Adjacency {
-    /// Groups the numbers of `keys` by key; numbers stay in order.
-    fn of(keys: impl Iterator<Item = usize> + Clone, rows: usize) -> Self {
-        let mut starts = vec![0u32; rows + 1];
-        for key in keys.clone() {
-            starts[key + 1] += 1;
-        }
-        for row in 0..rows {
-            starts[row + 1] += starts[row];
-        }
-        let mut next = starts.clone();
-        let mut items = vec![0u32; starts[rows] as usize];
-        for (number, key) in (0u32..).zip(keys) {
-            items[next[key] as usize] = number;
-            next[key] += 1;
-        }
-        Self { starts, items }
-    }
-
-    fn of_row(&self, row: usize) -> &[u32] {
-        &self.items[self.starts[row] as usize..self.starts[row + 1] as usize]
-    }
-}
-
 /// One job of a trace: its events, their dependencies in both directions, and how long each of them thinks.
 #[derive(Debug)]
 pub struct JobGraph<'t> {
@@ -72,9 +44,15 @@ pub struct JobGraph<'t> {
     /// How the trace is replayed.
     pub options: Options,
     submit: Option<EventId>,
-    causes: Adjacency,
-    waiters: Adjacency,
+    all: Arc<TraceGraph<'t>>,
+    thinking: OnceLock<Thinking>,
+}
+
+/// How long the process of each event thinks before it. A job of which nothing is executed needs none of it.
+#[derive(Debug)]
+struct Thinking {
     delays_ps: Vec<u64>,
+    /// The sends before which a connection is opened; empty = none is.
     opens: Vec<bool>,
 }
 
@@ -85,17 +63,23 @@ impl<'t> JobGraph<'t> {
     /// # Errors
     /// If the trace has no such job, or no causal graph, or a row refers to one that is not there.
     pub fn new(trace: &'t Trace, job: Option<&str>, options: Options) -> Result<Self, CausalError> {
-        check::references(trace)?;
+        Self::of(&Arc::new(TraceGraph::new(trace)?), job, options)
+    }
+
+    /// As [`JobGraph::new`], of a trace with many jobs: what does not depend on the job is there already.
+    ///
+    /// # Errors
+    /// As [`JobGraph::new`].
+    pub fn of(all: &Arc<TraceGraph<'t>>, job: Option<&str>, options: Options) -> Result<Self, CausalError> {
+        let trace = all.trace;
         check::factors(trace, &options)?;
         let job = choose_job(trace, job)?;
         if trace.events.is_empty() {
             return Err(CausalError::NoEvents);
         }
-        let submit = mark_near(trace, "job.submit", job.submit_ns, job.job);
-        let finish = mark_near(trace, "job.finish", job.finish_ns, job.job)
-            .ok_or_else(|| CausalError::NoFinish { job: job.id.clone() })?;
-        let rows = trace.events.len();
-        let mut graph = Self {
+        let submit = all.submission_of(job);
+        let finish = all.finish_of(job).ok_or_else(|| CausalError::NoFinish { job: job.id.clone() })?;
+        let graph = Self {
             trace,
             job,
             submit_ns: submit.map_or(job.submit_ns, |submit| trace.events[submit.index()].recorded_ns),
@@ -103,10 +87,8 @@ impl<'t> JobGraph<'t> {
             finish,
             options,
             submit,
-            causes: Adjacency::of(trace.dependencies.iter().map(|row| row.event.index()), rows),
-            waiters: Adjacency::of(trace.dependencies.iter().map(|row| row.on_event.index()), rows),
-            delays_ps: Vec::new(),
-            opens: vec![false; rows],
+            all: Arc::clone(all),
+            thinking: OnceLock::new(),
         };
         if graph.period(finish) != JobPeriod::During {
             let reason = format!("job.finish of {} was recorded before it was submitted", graph.job.id);
@@ -117,10 +99,6 @@ impl<'t> JobGraph<'t> {
             return Err(CausalError::Senseless { table: "events", row: finish.index(), reason });
         }
         graph.check_order()?;
-        graph.delays_ps = trace.events.iter().map(|event| graph.scaled_delay_ps(event)).collect();
-        if graph.options.handshakes && graph.options.causality == Causality::Trace {
-            graph.find_handshakes();
-        }
         Ok(graph)
     }
 
@@ -145,13 +123,13 @@ impl<'t> JobGraph<'t> {
     /// Numbers of the dependencies of an event.
     #[must_use]
     pub fn causes(&self, event: EventId) -> &[u32] {
-        self.causes.of_row(event.index())
+        self.all.causes(event)
     }
 
     /// Numbers of the dependencies on an event.
     #[must_use]
     pub fn waiters(&self, event: EventId) -> &[u32] {
-        self.waiters.of_row(event.index())
+        self.all.waiters(event)
     }
 
     /// A dependency by its number.
@@ -169,7 +147,7 @@ impl<'t> JobGraph<'t> {
     /// From the latest of its causes to the event, scaled by the CPU factor, less a handshake that is simulated.
     #[must_use]
     pub fn delay_ps(&self, event: EventId) -> u64 {
-        self.delays_ps[event.index()]
+        self.thinking().delays_ps[event.index()]
     }
 
     /// The same as it was recorded: not scaled, but less a handshake that is simulated.
@@ -194,7 +172,7 @@ impl<'t> JobGraph<'t> {
     /// Whether this send is the first of its connection, which has to be opened in the simulated network before.
     #[must_use]
     pub fn opens_connection(&self, event: EventId) -> bool {
-        self.opens[event.index()]
+        self.thinking().opens.get(event.index()).is_some_and(|opens| *opens)
     }
 
     /// A recorded time, nanoseconds since the epoch, as a time of the job.
@@ -294,11 +272,24 @@ impl<'t> JobGraph<'t> {
         role.and_then(|role| self.options.cpu.by_kind.get(role)).copied().unwrap_or(self.options.cpu.all)
     }
 
+    #[inline]
+    fn thinking(&self) -> &Thinking {
+        self.thinking.get_or_init(|| {
+            let delays_ps = self.trace.events.iter().map(|event| self.scaled_delay_ps(event)).collect();
+            let mut thinking = Thinking { delays_ps, opens: Vec::new() };
+            if self.options.handshakes && self.options.causality == Causality::Trace {
+                self.find_handshakes(&mut thinking);
+            }
+            thinking
+        })
+    }
+
     /// Finds the sends before which a connection is opened, and takes the recorded handshake out of their delay.
     ///
     /// A connection whose first bytes came sooner after their cause than its handshake took was opened ahead of the
     /// need: nobody waited for it.
-    fn find_handshakes(&mut self) {
+    fn find_handshakes(&self, thinking: &mut Thinking) {
+        thinking.opens = vec![false; self.trace.events.len()];
         let mut first: Vec<Option<EventId>> = vec![None; self.trace.connections.len()];
         for event in &self.trace.events {
             let (EventKind::Send, Some(connection)) = (event.kind, event.connection) else { continue };
@@ -313,16 +304,17 @@ impl<'t> JobGraph<'t> {
             let event = &self.trace.events[first.index()];
             let waited = event.from_client && event.delay_ns >= handshake_ns && !self.causes(first).is_empty();
             if in_time && waited && self.period(first) == JobPeriod::During {
-                self.opens[first.index()] = true;
+                thinking.opens[first.index()] = true;
                 let thinking_ps = (event.delay_ns - handshake_ns).saturating_mul(1_000);
-                self.delays_ps[first.index()] = self.scaled_ps(event, thinking_ps);
+                thinking.delays_ps[first.index()] = self.scaled_ps(event, thinking_ps);
             }
         }
     }
 
     /// Refuses dependencies on what was recorded after the job, which the replay will never see.
     fn check_order(&self) -> Result<(), CausalError> {
-        for (row, dependency) in self.trace.dependencies.iter().enumerate() {
+        for row in self.all.on_later_events() {
+            let dependency = &self.trace.dependencies[row];
             if self.period(dependency.event) == JobPeriod::During
                 && self.period(dependency.on_event) == JobPeriod::After
             {
@@ -354,20 +346,4 @@ fn choose_job<'t>(trace: &'t Trace, wanted: Option<&str>) -> Result<&'t JobRow, 
             known: trace.jobs.iter().map(|job| format!("{} ({})", job.id, job.name)).collect::<Vec<_>>().join(", "),
         }),
     }
-}
-
-/// The mark of this name that belongs to the job: the one nearest to `at_ns` that is nearer to no other job.
-fn mark_near(trace: &Trace, name: &str, at_ns: u64, job: JobId) -> Option<EventId> {
-    let distance = |a: u64, b: u64| a.abs_diff(b);
-    let of = |other: &JobRow| if name == "job.submit" { other.submit_ns } else { other.finish_ns };
-    trace
-        .events
-        .iter()
-        .filter(|event| event.kind == EventKind::Mark && event.name == name)
-        .filter(|event| {
-            let own = distance(event.recorded_ns, at_ns);
-            trace.jobs.iter().all(|other| other.job == job || distance(event.recorded_ns, of(other)) >= own)
-        })
-        .min_by_key(|event| distance(event.recorded_ns, at_ns))
-        .map(|event| event.event)
 }

@@ -115,13 +115,38 @@ impl Outcome {
     pub fn event(&self, event: EventId) -> &EventOutcome {
         &self.events[event.index()]
     }
+}
+
+/// When everything happened, and because of what.
+pub trait Happened {
+    /// An event's outcome.
+    fn event(&self, event: EventId) -> EventOutcome;
+
+    /// The news of a dependency, by its number, that took a timer's beat; `None` where it did not travel by one.
+    fn piggyback(&self, dependency: u32) -> Option<Piggyback>;
+
+    /// A beat that went on after the recorded ones, by its number.
+    fn synthetic(&self, number: u32) -> Option<&SyntheticHeartbeat>;
 
     /// When a carrier was sent.
-    #[must_use]
-    pub fn sent(&self, carrier: CarrierId) -> Option<JobTime> {
+    fn sent(&self, carrier: CarrierId) -> Option<JobTime> {
         match carrier {
             CarrierId::Event(event) => self.event(event).happened(),
-            CarrierId::Synthetic(number) => self.synthetic.get(number as usize).map(|beat| beat.sent),
+            CarrierId::Synthetic(number) => self.synthetic(number).map(|beat| beat.sent),
         }
+    }
+}
+
+impl Happened for Outcome {
+    fn event(&self, event: EventId) -> EventOutcome {
+        self.events[event.index()]
+    }
+
+    fn piggyback(&self, dependency: u32) -> Option<Piggyback> {
+        self.piggybacked.get(&dependency).copied()
+    }
+
+    fn synthetic(&self, number: u32) -> Option<&SyntheticHeartbeat> {
+        self.synthetic.get(number as usize)
     }
 }

@@ -6,7 +6,7 @@ use trace::ids::EventId;
 use trace::rows::{Carrier, EventKind, EventRow, Evidence, On};
 
 use super::graph::{JobGraph, is_hidden_work};
-use super::outcome::{CarrierId, Outcome};
+use super::outcome::{CarrierId, Happened};
 use super::time::JobTime;
 
 /// What a piece of the critical path is spent with.
@@ -111,19 +111,19 @@ impl CriticalPath {
 
 /// Follows the binding causes back from the job's end.
 #[must_use]
-pub fn critical_path(graph: &JobGraph, outcome: &Outcome) -> CriticalPath {
+pub fn critical_path(graph: &JobGraph, outcome: &impl Happened) -> CriticalPath {
     critical_path_to(graph, outcome, graph.finish, 0)
 }
 
 /// Follows the binding causes of an event back to a time, picoseconds since the job was submitted.
 #[must_use]
-pub fn critical_path_to(graph: &JobGraph, outcome: &Outcome, event: EventId, from_ps: u64) -> CriticalPath {
+pub fn critical_path_to(graph: &JobGraph, outcome: &impl Happened, event: EventId, from_ps: u64) -> CriticalPath {
     CriticalPath { pieces: merge(critical_steps_to(graph, outcome, event, from_ps)) }
 }
 
 /// The same, step by step: no piece stands for several events.
 #[must_use]
-pub fn critical_steps_to(graph: &JobGraph, outcome: &Outcome, event: EventId, from_ps: u64) -> Vec<Piece> {
+pub fn critical_steps_to(graph: &JobGraph, outcome: &impl Happened, event: EventId, from_ps: u64) -> Vec<Piece> {
     let mut builder = Builder { graph, outcome, from_ps, at: event, pieces: Vec::new() };
     let mut event = Some(event);
     while let Some(at) = event {
@@ -134,9 +134,9 @@ pub fn critical_steps_to(graph: &JobGraph, outcome: &Outcome, event: EventId, fr
     builder.pieces
 }
 
-struct Builder<'g, 't> {
+struct Builder<'g, 't, O> {
     graph: &'g JobGraph<'t>,
-    outcome: &'g Outcome,
+    outcome: &'g O,
     /// Nothing before this time is wanted.
     from_ps: u64,
     /// The event whose pieces are added.
@@ -145,11 +145,11 @@ struct Builder<'g, 't> {
     pieces: Vec<Piece>,
 }
 
-impl Builder<'_, '_> {
+impl<O: Happened> Builder<'_, '_, O> {
     /// Adds the pieces between an event's binding cause and the event; returns the cause.
     fn step_back(&mut self, event: EventId) -> Option<EventId> {
         let row = self.graph.event(event);
-        let result = *self.outcome.event(event);
+        let result = self.outcome.event(event);
         let happened = result.happened().filter(|at| at.ps() > self.from_ps)?;
         if happened > result.ready() {
             let what = if self.graph.options.handshakes { "handshake".to_owned() } else { self.message(row) };
@@ -165,7 +165,7 @@ impl Builder<'_, '_> {
         let on = self.graph.event(dependency.on_event);
         let on_result = self.outcome.event(dependency.on_event);
         let mut news = result.caused();
-        if let Some(piggybacked) = self.outcome.piggybacked.get(&number) {
+        if let Some(piggybacked) = self.outcome.piggyback(number) {
             let sent = self.outcome.sent(piggybacked.carrier).unwrap_or(news);
             let (what, place) = self.carrier(piggybacked.carrier, dependency.carrier);
             let name = dependency.timer.map(|timer| self.graph.trace.timers[timer.index()].name.clone());
@@ -228,7 +228,7 @@ impl Builder<'_, '_> {
         match carrier {
             CarrierId::Event(event) => (self.message(self.graph.event(event)), self.ends(self.graph.event(event))),
             CarrierId::Synthetic(number) => {
-                let beat = &self.outcome.synthetic[number as usize];
+                let Some(beat) = self.outcome.synthetic(number) else { return <(String, String)>::default() };
                 let row = &self.graph.trace.timers[beat.timer.index()];
                 let half = half.unwrap_or(beat.half);
                 (format!("rpc-{half} {}", row.name), String::new())

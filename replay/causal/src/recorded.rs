@@ -7,7 +7,7 @@ use trace::ids::{EventId, TimerId};
 use trace::rows::{Carrier, DependencyRow, EventKind, EventRow};
 
 use super::graph::JobGraph;
-use super::outcome::{CarrierId, EventOutcome, NO_CAUSE, Outcome, Piggyback};
+use super::outcome::{CarrierId, EventOutcome, Happened, NO_CAUSE, Outcome, Piggyback, SyntheticHeartbeat};
 
 /// The recorded beats of timers, by the half that carries news.
 #[derive(Debug)]
@@ -45,14 +45,32 @@ impl RecordedBeats {
     }
 }
 
-/// The outcome that was recorded: nothing is executed. A send that left later than its causes and its delay explain was
-/// paced by the network. Causes that were recorded later than their effect do not count.
-#[must_use]
-pub fn recorded(graph: &JobGraph) -> Outcome {
-    let events = &graph.trace.events;
-    let beats = RecordedBeats::new(events);
-    let mut piggybacked = HashMap::new();
-    let outcomes = events.iter().map(|event| {
+/// A job as it was recorded: nothing is executed, and what is asked for is found then. A send that left later than its causes and its
+/// delay explain was paced by the network. Causes that were recorded later than their effect do not count.
+#[derive(Clone, Copy, Debug)]
+pub struct Recording<'g, 't> {
+    graph: &'g JobGraph<'t>,
+    beats: &'g RecordedBeats,
+}
+
+impl<'g, 't> Recording<'g, 't> {
+    /// Of a job; `beats` are those of its trace.
+    #[must_use]
+    pub const fn new(graph: &'g JobGraph<'t>, beats: &'g RecordedBeats) -> Self {
+        Self { graph, beats }
+    }
+
+    /// From the job's submission to its end, picoseconds.
+    #[must_use]
+    pub fn job_time_ps(&self) -> u64 {
+        self.graph.job_time(self.graph.finish_ns).ps()
+    }
+}
+
+impl Happened for Recording<'_, '_> {
+    fn event(&self, event: EventId) -> EventOutcome {
+        let Self { graph, beats } = self;
+        let event = graph.event(event);
         let happened_ns = event.recorded_ns;
         let (mut cause, mut caused_ns) = (NO_CAUSE, happened_ns);
         let mut latest_ns = None;
@@ -61,12 +79,8 @@ pub fn recorded(graph: &JobGraph) -> Outcome {
             if dependency.on_event >= event.event {
                 continue;
             }
-            let news_ns = graph.recorded_news_ns(dependency);
             let carrier = beats.carrier(graph, dependency);
-            if let Some(beat) = carrier {
-                let piggyback = Piggyback { at: graph.job_time(news_ns), carrier: CarrierId::Event(beat) };
-                piggybacked.insert(*number, piggyback);
-            }
+            let news_ns = graph.recorded_news_ns(dependency);
             let yielded_ns = carrier.map_or(news_ns, |beat| graph.event(beat).recorded_delivered_ns);
             if latest_ns <= Some(yielded_ns) {
                 latest_ns = Some(yielded_ns);
@@ -81,16 +95,33 @@ pub fn recorded(graph: &JobGraph) -> Outcome {
             happened: graph.job_time(happened_ns),
             delivered: graph.job_time(event.recorded_delivered_ns),
         }
-    });
+    }
+
+    fn piggyback(&self, dependency: u32) -> Option<Piggyback> {
+        let row = self.graph.dependency(dependency);
+        let beat = self.beats.carrier(self.graph, row).filter(|_| row.on_event < row.event)?;
+        let at = self.graph.job_time(self.graph.recorded_news_ns(row));
+        Some(Piggyback { at, carrier: CarrierId::Event(beat) })
+    }
+
+    fn synthetic(&self, _: u32) -> Option<&SyntheticHeartbeat> {
+        None
+    }
+}
+
+/// The outcome that was recorded, as a [`Recording`] has it.
+#[must_use]
+pub fn recorded(graph: &JobGraph) -> Outcome {
+    let beats = RecordedBeats::new(&graph.trace.events);
+    let recording = Recording::new(graph, &beats);
+    let dependencies = 0..graph.trace.dependencies.len() as u32;
+    let during = || graph.during().filter(|event| event.kind == EventKind::Send);
     Outcome {
-        events: outcomes.collect(),
-        piggybacked,
+        events: graph.trace.events.iter().map(|event| recording.event(event.event)).collect(),
+        piggybacked: dependencies.filter_map(|number| Some((number, recording.piggyback(number)?))).collect(),
         synthetic: Vec::new(),
-        job_time_ps: graph.job_time(graph.finish_ns).ps(),
+        job_time_ps: recording.job_time_ps(),
         causal_events: graph.during().count() as u64,
-        bytes: graph
-            .during()
-            .filter(|event| event.kind == EventKind::Send)
-            .fold(0, |sum, event| sum.saturating_add(event.bytes)),
+        bytes: during().fold(0, |sum, event| sum.saturating_add(event.bytes)),
     }
 }

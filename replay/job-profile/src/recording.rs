@@ -287,7 +287,7 @@ impl<'a> Recording<'a> {
         let mut parts: Vec<f64> = reduces.map(|task| self.fetched(task) as f64).filter(|part| *part > 0.0).collect();
         parts.sort_by(|a, b| b.total_cmp(a));
         let points: Vec<(f64, f64)> =
-            (1u32..).zip(&parts).map(|(rank, part)| (f64::from(rank).ln(), part.ln())).collect();
+            (1u32..).zip(&parts).map(|(rank, part)| (libm::log(f64::from(rank)), libm::log(*part))).collect();
         let count = points.len() as f64;
         let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
         let (x, y) = (mean(|point| point.0), mean(|point| point.1));

@@ -60,7 +60,7 @@ impl Scale {
     }
 
     pub(crate) fn at(&self, value: f64) -> f64 {
-        let of = |value: f64| if self.logarithmic { value.max(f64::MIN_POSITIVE).log10() } else { value };
+        let of = |value: f64| if self.logarithmic { libm::log10(value.max(f64::MIN_POSITIVE)) } else { value };
         let span = of(self.high) - of(self.low);
         let share = if span > 0.0 { (of(value) - of(self.low)) / span } else { 0.0 };
         self.from + share * (self.to - self.from)
@@ -72,7 +72,7 @@ impl Scale {
             return format::ticks(self.high, 6.0);
         }
         let mut ticks = Vec::new();
-        let mut power = 10f64.powf(self.low.log10().floor());
+        let mut power = libm::pow(10.0, libm::log10(self.low).floor());
         while power <= self.high {
             ticks.extend(
                 [1.0, 2.0, 5.0]

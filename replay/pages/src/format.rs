@@ -112,7 +112,7 @@ pub fn ticks(end: f64, most: f64) -> Vec<f64> {
         return vec![0.0];
     }
     let raw = end / most;
-    let power = 10f64.powf(raw.log10().floor());
+    let power = libm::pow(10.0, libm::log10(raw).floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|step| *step >= raw);
     let step = step.unwrap_or(10.0 * power);
     let mut ticks = Vec::new();

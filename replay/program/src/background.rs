@@ -59,7 +59,7 @@ impl Background {
 
     fn schedule(&mut self, host: usize, now: SimTime) {
         #[expect(clippy::cast_precision_loss, reason = "a mean")]
-        let gap = -(-unit(self.draw(GAP, host))).ln_1p() * self.gap.ps() as f64;
+        let gap = -libm::log1p(-unit(self.draw(GAP, host))) * self.gap.ps() as f64;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 on; casts saturate")]
         let gap = gap.round() as u64;
         self.due.push(Reverse((now.plus_ps(gap), host)));

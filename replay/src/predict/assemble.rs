@@ -13,7 +13,7 @@ impl SelfReplay {
     /// Of replays on a model of the recorded network; `None` without any.
     #[must_use]
     pub fn of(experiment: &str, replays: &Replays) -> Option<Self> {
-        let errors: Vec<f64> = own_errors(replays, &job_s).into_iter().map(|error| error.exp() - 1.0).collect();
+        let errors: Vec<f64> = own_errors(replays, &job_s).into_iter().map(|error| libm::exp(error) - 1.0).collect();
         (!errors.is_empty()).then(|| Self { experiment: experiment.to_owned(), errors })
     }
 }
@@ -96,7 +96,7 @@ fn recorded(replays: &Replays, of: TimeOf) -> Vec<f64> {
 fn own_errors(own: &Replays, of: TimeOf) -> Vec<f64> {
     let of_capture = |replays: &Vec<Replayed>| {
         let ratios = replays.iter().filter_map(|replay| of(&replay.summary)).map(|(replayed, real)| replayed / real);
-        geometric_mean(ratios).map(f64::ln)
+        geometric_mean(ratios).map(libm::log)
     };
     own.iter().filter_map(of_capture).collect()
 }

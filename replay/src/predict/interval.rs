@@ -92,7 +92,7 @@ impl Interval {
     /// `own_errors` are logarithms: replayed over recorded time, on the recorded network. `None` without times.
     #[must_use]
     pub fn of(times: &[Vec<f64>], own_errors: &[f64], floor: NoiseFloor, level: f64) -> Option<Self> {
-        let logs: Vec<Vec<f64>> = times.iter().map(|of| of.iter().map(|time| time.ln()).collect()).collect();
+        let logs: Vec<Vec<f64>> = times.iter().map(|of| of.iter().map(|time| libm::log(*time)).collect()).collect();
         let means: Vec<f64> = logs.iter().filter_map(|logs| mean(logs)).collect();
         let centre = mean(&means)?;
         let sources: Vec<Source> = [between(&means, floor), chance(&logs), model(own_errors)]
@@ -108,8 +108,8 @@ impl Interval {
         } else {
             0.0
         };
-        let (low, high) = ((centre - reach).exp(), (centre + reach).exp());
-        Some(Self { estimate: centre.exp(), low, high, sources })
+        let (low, high) = (libm::exp(centre - reach), libm::exp(centre + reach));
+        Some(Self { estimate: libm::exp(centre), low, high, sources })
     }
 }
 
@@ -152,7 +152,7 @@ pub(super) fn mean(values: &[f64]) -> Option<f64> {
 
 /// The geometric mean of values above 0.
 pub(super) fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    mean(&values.into_iter().map(f64::ln).collect::<Vec<_>>()).map(f64::exp)
+    mean(&values.into_iter().map(libm::log).collect::<Vec<_>>()).map(libm::exp)
 }
 
 /// Of a sample; `None` of fewer than two values.
@@ -182,19 +182,22 @@ mod tests {
     fn three_captures_without_chance_give_students_prediction_interval() {
         let times = [90.0f64, 100.0, 110.0].map(|time| vec![time]);
         let found = Interval::of(&times, &[], NO_FLOOR, 0.8).unwrap();
-        let logs = [90.0f64.ln(), 100.0f64.ln(), 110.0f64.ln()];
+        let logs = [90.0, 100.0, 110.0].map(libm::log);
         let centre = logs.iter().sum::<f64>() / 3.0;
         let deviation = (logs.iter().map(|log| (log - centre).powi(2)).sum::<f64>() / 2.0).sqrt();
         let reach = 1.885_618 * deviation * (4.0f64 / 3.0).sqrt();
-        assert!((found.estimate - centre.exp()).abs() < 1e-9);
-        assert!((found.low.ln() - (centre - reach)).abs() < 1e-5 && (found.high.ln() - (centre + reach)).abs() < 1e-5);
+        assert!((found.estimate - libm::exp(centre)).abs() < 1e-9);
+        assert!(
+            (libm::log(found.low) - (centre - reach)).abs() < 1e-5
+                && (libm::log(found.high) - (centre + reach)).abs() < 1e-5
+        );
     }
 
     #[test]
     fn one_capture_has_the_noise_floor_twice_for_it_and_the_next_run_are_both_chance() {
         let found = Interval::of(&[vec![50.0]], &[], NoiseFloor::default(), 0.8).unwrap();
         let reach = 1.350_171 * 0.073 * 2.0f64.sqrt();
-        assert!((found.high / 50.0 - reach.exp()).abs() < 1e-5, "{found:?}");
+        assert!((found.high / 50.0 - libm::exp(reach)).abs() < 1e-5, "{found:?}");
         assert_eq!(found.sources.len(), 1);
         assert_eq!(found.sources[0].kind, SourceKind::NoiseFloor);
     }
@@ -216,7 +219,7 @@ mod tests {
         }
 
         fn next(&mut self) -> f64 {
-            (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
+            (-2.0 * libm::log(self.uniform())).sqrt() * libm::cos(TAU * self.uniform())
         }
     }
 
@@ -230,11 +233,11 @@ mod tests {
             let times: Vec<Vec<f64>> = (0..captures)
                 .map(|_| {
                     let own = bias + run * normal.next();
-                    (0..seeds).map(|_| (4.0 + own + seed * normal.next()).exp()).collect()
+                    (0..seeds).map(|_| libm::exp(4.0 + own + seed * normal.next())).collect()
                 })
                 .collect();
             let errors: Vec<f64> = (0..captures).map(|_| error * normal.next()).collect();
-            let real = (4.0 + (run.powi(2) + seed.powi(2)).sqrt() * normal.next()).exp();
+            let real = libm::exp(4.0 + (run.powi(2) + seed.powi(2)).sqrt() * normal.next());
             let found = Interval::of(&times, &errors, floor, 0.8).unwrap();
             (found.low..=found.high).contains(&real)
         });

@@ -37,7 +37,7 @@ impl Scale {
             return MAX_LENGTH * ps / self.largest;
         }
         // The shortest bar is a tenth of the smallest time away from nothing.
-        let above = |ps: f64| (ps.max(self.smallest) * 10.0 / self.smallest).log10();
+        let above = |ps: f64| libm::log10(ps.max(self.smallest) * 10.0 / self.smallest);
         MAX_LENGTH * above(ps) / above(self.largest)
     }
 }

@@ -95,11 +95,11 @@ fn gigabits(bps: u64) -> f64 {
 fn distribution(detail: &CoflowDetail) -> Element {
     let times = detail.schedulers.iter().flat_map(|one| &one.cct_percentiles_s).filter(|time| **time > 0.0);
     let (low, high) = times.fold((f64::INFINITY, 0.0_f64), |(low, high), time| (low.min(*time), high.max(*time)));
-    let (first, last) = if high > 0.0 { (low.log10().floor(), high.log10().ceil()) } else { (0.0, 1.0) };
+    let (first, last) = if high > 0.0 { (libm::log10(low).floor(), libm::log10(high).ceil()) } else { (0.0, 1.0) };
     let decades: Vec<(f64, String)> = (0..)
         .map(|decade| first + f64::from(decade))
         .take_while(|decade| *decade <= last)
-        .map(|decade| (decade - first, format::seconds(10_f64.powf(decade))))
+        .map(|decade| (decade - first, format::seconds(libm::pow(10.0, decade))))
         .collect();
     let places: Vec<(f64, &str)> = decades.iter().map(|(place, name)| (*place, name.as_str())).collect();
     let line = |one: &SchedulerSummary| Line {
@@ -108,7 +108,7 @@ fn distribution(detail: &CoflowDetail) -> Element {
             .cct_percentiles_s
             .iter()
             .zip(0..)
-            .map(|(time, percent)| (time.log10().max(first) - first, f64::from(percent) / 100.0, false))
+            .map(|(time, percent)| (libm::log10(*time).max(first) - first, f64::from(percent) / 100.0, false))
             .collect(),
     };
     let lines: Vec<Line> = detail.schedulers.iter().map(line).collect();

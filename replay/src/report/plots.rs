@@ -290,17 +290,23 @@ fn transfer_times(detail: &Detail) -> Option<Plot> {
         return None;
     }
     // Whole decades, of which at least one is drawn.
-    let (low, high) = (least.log10().floor(), most.log10().ceil().max(least.log10().floor() + 1.0));
+    let (low, high) = (libm::log10(least).floor(), libm::log10(most).ceil().max(libm::log10(least).floor() + 1.0));
     let decades = (0u32..=18).map(|decade| low + f64::from(decade)).take_while(|decade| *decade <= high);
     let marks: Vec<(f64, String)> = decades
         .map(|decade| {
-            ((decade - low) / (high - low), format::seconds(10f64.powf(decade)).replace(".00", "").replace(".0", ""))
+            (
+                (decade - low) / (high - low),
+                format::seconds(libm::pow(10.0, decade)).replace(".00", "").replace(".0", ""),
+            )
         })
         .collect();
     let curve = |name: &str, times: &[f64]| {
         let y = |number: usize| float_count(number + 1) / float_count(times.len());
-        let points =
-            times.iter().enumerate().map(|(number, time)| ((time.log10() - low) / (high - low), y(number))).collect();
+        let points = times
+            .iter()
+            .enumerate()
+            .map(|(number, time)| ((libm::log10(*time) - low) / (high - low), y(number)))
+            .collect();
         Curve { name: name.to_owned(), points }
     };
     let title = "Share of messages between hosts that took at most so long (time: logarithmic)";

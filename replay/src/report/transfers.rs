@@ -87,15 +87,15 @@ fn scatter(points: &[TransferPoint]) -> Element {
     if low > high {
         (low, high) = (1e-3, 1.0);
     }
-    let (low, high) = (low.log10().floor(), high.log10().ceil().max(low.log10().floor() + 1.0));
+    let (low, high) = (libm::log10(low).floor(), libm::log10(high).ceil().max(libm::log10(low).floor() + 1.0));
     let inner = SIZE - LEFT - TOP;
-    let scale = |time: f64| (time.max(10f64.powf(low)).log10() - low) / (high - low);
+    let scale = |time: f64| (libm::log10(time.max(libm::pow(10.0, low))) - low) / (high - low);
     let x = |time: f64| LEFT + scale(time) * inner;
     let y = |time: f64| SIZE - BOTTOM - scale(time) * (SIZE - BOTTOM - TOP);
     let mut decades = Vec::new();
     let mut exponent = low;
     while exponent <= high {
-        decades.push(10f64.powf(exponent));
+        decades.push(libm::pow(10.0, exponent));
         exponent += 1.0;
     }
     let line = |class: &str, from: (f64, f64), to: (f64, f64)| {
@@ -113,7 +113,7 @@ fn scatter(points: &[TransferPoint]) -> Element {
             .with("text-anchor", anchor)
             .text(text)
     };
-    let (start, end) = (10f64.powf(low), 10f64.powf(high));
+    let (start, end) = (libm::pow(10.0, low), libm::pow(10.0, high));
     // Labels of neighbours must not run into each other.
     let every = if decades.len() > 6 { 2 } else { 1 };
     let lines = decades.iter().enumerate().flat_map(|(number, decade)| {

@@ -1,7 +1,9 @@
 //! Events happen when their causes have, plus their thinking: closed forms over the ideal network.
 
 use crate::common::{MS, RecordedNetwork, TraceBuilder};
-use causal::{Causality, CpuFactors, JobGraph, Options, Outcome, PathKind, critical_path, recorded};
+use causal::{
+    Causality, CpuFactors, JobGraph, Options, Outcome, PathKind, RecordedBeats, Recording, critical_path, recorded,
+};
 use netsim::fabric::ideal::{Ideal, IdealConfig};
 use netsim::fabric::{FabricConfig, build};
 use netsim::topology::HostPlace;
@@ -246,6 +248,10 @@ fn with_the_recorded_transfer_times_every_event_happens_when_it_was_recorded() {
         }
         // So the path that is told from the recording alone is that of the replay.
         assert_eq!(critical_path(&graph, &recorded(&graph)), critical_path(&graph, &outcome));
+        let beats = RecordedBeats::new(&trace.events);
+        let recording = Recording::new(&graph, &beats);
+        assert_eq!(critical_path(&graph, &recording), critical_path(&graph, &outcome));
+        assert_eq!(recording.job_time_ps(), outcome.job_time_ps);
     }
 }
 

@@ -369,7 +369,7 @@ fn more_wavelengths_let_more_through_the_packet_switch() {
     // Slots without coordination are full at 1/e.
     for run in &runs[..2] {
         let busiest = run.figures.links.iter().filter_map(|link| link.utilisation).fold(0.0, f64::max);
-        close(Some(busiest), (-1.0f64).exp(), 0.02);
+        close(Some(busiest), libm::exp(-1.0), 0.02);
     }
 }
 

@@ -85,7 +85,7 @@ impl Text {
 
 /// A rank below `count` with a probability of about 1 / (rank + 1) (Zipf), by inverting the integral of 1 / x.
 pub fn zipf(numbers: &mut Numbers, count: usize) -> usize {
-    let rank = ((count + 1) as f64).powf(numbers.share());
+    let rank = libm::pow((count + 1) as f64, numbers.share());
     (rank as usize - 1).min(count - 1)
 }
 

@@ -30,9 +30,9 @@ pub fn noise_floor(runs_s: &[f64], captures: usize) -> Option<NoiseFloor> {
 
 fn one_error(runs_s: &[f64], captures: usize, draw: u64) -> f64 {
     let run = |number: usize| runs_s[random::below(random::draw(0, number as u64, draw), runs_s.len() as u64) as usize];
-    let predicted = (0..captures).map(|number| run(number).ln()).sum::<f64>() / captures as f64;
+    let predicted = (0..captures).map(|number| libm::log(run(number))).sum::<f64>() / captures as f64;
     let mut measured: Vec<f64> = (captures..captures + runs_s.len()).map(run).collect();
-    (predicted.exp() / median(&mut measured) - 1.0).abs()
+    (libm::exp(predicted) / median(&mut measured) - 1.0).abs()
 }
 
 /// The median; not a number without any. Sorts the values.

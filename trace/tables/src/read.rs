@@ -1,16 +1,21 @@
 //! Reads a table's rows, if they have room in memory.
 
+use std::io;
+use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use polars::prelude::{DataFrame, DataType, ParquetReader, PolarsError, SerReader};
 use trace::folder::open_named;
-use trace::rows::{Column, Row};
+use trace::rows::{Column, Row, RowError};
 
 use crate::error::TableError;
 use crate::memory::machine_bytes;
 
 /// A cell takes so much at least while rows are made of it: a number that may be null, or where a text ends.
 const CELL_BYTES: u64 = 16;
+/// Rows that are read at once, about: what is read and not yet made rows of takes as much as they do.
+const ROWS_AT_ONCE: usize = 1 << 17;
 
 /// Reads `FOLDER/NAME.parquet`.
 ///
@@ -26,9 +31,9 @@ pub fn read_rows<R: Row>(folder: &Path) -> Result<Vec<R>, TableError> {
 /// As [`read_rows`].
 pub fn read_rows_within<R: Row>(folder: &Path, memory_bytes: u64) -> Result<Vec<R>, TableError> {
     let path = folder.join(format!("{}.parquet", R::NAME));
-    let file = open_named(&path).map_err(|source| TableError::Io { path: path.clone(), source })?;
+    let file = open_named(&path).map_err(|source| io(&path, source))?;
     let parquet = |source: PolarsError| TableError::Parquet { path: path.clone(), source: Box::new(source) };
-    let mut reader = ParquetReader::new(file);
+    let mut reader = ParquetReader::new(file.try_clone().map_err(|source| io(&path, source))?);
     let there = reader.schema().map_err(parquet)?;
     // Traces of earlier versions lack columns that came later; these are nullable.
     let is_nullable: Vec<bool> = R::describe_columns().iter().map(|column| column.nullable).collect();
@@ -39,29 +44,65 @@ pub fn read_rows_within<R: Row>(folder: &Path, memory_bytes: u64) -> Result<Vec<
         return Err(TableError::MissingColumn { path, column, found });
     }
     let is_there = |name: &str| lacking.iter().all(|(lacks, _)| *lacks != name);
-    let rows = reader.num_rows().map_err(parquet)?;
-    let too_large = |bytes: u64| TableError::TooLarge { path: path.clone(), rows, bytes, memory_bytes };
-    let mut least_bytes = (rows as u64).saturating_mul(R::COLUMNS.len() as u64).saturating_mul(CELL_BYTES);
+    let metadata = Arc::clone(reader.get_metadata().map_err(parquet)?);
+    let groups = || metadata.row_groups.iter().map(|group| group.num_rows());
+    // Both are what the file says.
+    let count = groups().fold(0, usize::saturating_add).max(metadata.num_rows);
+    let too_large = |bytes: u64| TableError::TooLarge { path: path.clone(), rows: count, bytes, memory_bytes };
+    let mut least_bytes = (count as u64).saturating_mul(R::COLUMNS.len() as u64).saturating_mul(CELL_BYTES);
     if least_bytes > memory_bytes {
         return Err(too_large(least_bytes));
     }
-    let needed = R::COLUMNS.iter().filter(|name| is_there(name)).map(|name| (*name).to_owned()).collect();
-    let frame = reader.with_columns(Some(needed)).finish().map_err(parquet)?;
-    for name in R::COLUMNS.iter().filter(|name| is_there(name)) {
-        least_bytes = least_bytes.saturating_add(text_bytes(&frame, name));
+    let needed: Vec<String> = R::COLUMNS.iter().filter(|name| is_there(name)).map(|name| (*name).to_owned()).collect();
+    let mut rows = Vec::new();
+    rows.try_reserve_exact(count).map_err(|_| too_large(least_bytes))?;
+    for part in parts(groups()) {
+        let mut reader = ParquetReader::new(file.try_clone().map_err(|source| io(&path, source))?);
+        reader.set_metadata(Arc::clone(&metadata));
+        let reader = reader.with_columns(Some(needed.clone())).with_slice(Some((part.start, part.len())));
+        let frame = reader.finish().map_err(parquet)?;
+        for name in &needed {
+            least_bytes = least_bytes.saturating_add(text_bytes(&frame, name));
+        }
+        if least_bytes > memory_bytes {
+            return Err(too_large(least_bytes));
+        }
+        let columns = R::COLUMNS
+            .iter()
+            .zip(R::empty_columns())
+            .map(|(name, empty)| match is_there(name) {
+                true => from_polars(&path, &frame, name, &empty),
+                false => Ok(empty.nulls(frame.height())),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let of_part = R::from_columns(&columns, frame.height()).map_err(|source| {
+            let source = RowError { row: part.start + source.row, ..source };
+            TableError::Cell { path: path.clone(), source }
+        })?;
+        rows.extend(of_part);
     }
-    if least_bytes > memory_bytes {
-        return Err(too_large(least_bytes));
+    Ok(rows)
+}
+
+/// Places of rows that are read at once: those of whole row groups, until there are many. At least one, if with no rows: it is then
+/// that columns are looked at.
+fn parts(groups: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = std::iter::once(0..0).collect();
+    for rows in groups {
+        match parts.last_mut() {
+            Some(last) if last.len() < ROWS_AT_ONCE => last.end = last.end.saturating_add(rows),
+            Some(last) => {
+                let begin = last.end;
+                parts.push(begin..begin.saturating_add(rows));
+            }
+            None => {}
+        }
     }
-    let columns = R::COLUMNS
-        .iter()
-        .zip(R::empty_columns())
-        .map(|(name, empty)| match is_there(name) {
-            true => from_polars(&path, &frame, name, &empty),
-            false => Ok(empty.nulls(frame.height())),
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    R::from_columns(&columns, frame.height()).map_err(|source| TableError::Cell { path, source })
+    parts
+}
+
+fn io(path: &Path, source: io::Error) -> TableError {
+    TableError::Io { path: path.into(), source }
 }
 
 /// As [`read_rows`], but none where there is no such file: traces of earlier versions lack the table.

@@ -6,8 +6,10 @@ use std::path::Path;
 
 use polars::prelude::{DataType, ParquetReader, ParquetWriter, SerReader};
 use trace::ids::{ConnectionId, EventId, JobId, TimerId};
-use trace::rows::{Carrier, DependencyRow, Evidence, JobRow, On, Row as _, TimerRow, Trace};
-use trace_tables::{TableError, read_rows, read_rows_within, read_trace, write_row_iter, write_rows, write_trace};
+use trace::rows::{Carrier, Column, DependencyRow, Evidence, JobRow, On, Row as _, TimerRow, Trace};
+use trace_tables::{
+    TableError, read_rows, read_rows_within, read_trace, write_columns, write_row_iter, write_rows, write_trace,
+};
 
 fn dependencies() -> Vec<DependencyRow> {
     vec![
@@ -54,6 +56,29 @@ fn a_small_file_with_much_in_it_is_refused_before_memory_is_full() {
         assert!(*bytes > least, "{error}");
         assert!(error.to_string().contains("timers.parquet: its 100000 rows take "), "{error}");
     }
+}
+
+/// More than are read at once.
+#[test]
+fn rows_of_many_row_groups_are_read_in_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let timers = || (0..300_000).map(timer);
+    write_row_iter(folder.path(), timers()).unwrap();
+    assert!(read_rows::<TimerRow>(folder.path()).unwrap().into_iter().eq(timers()));
+}
+
+#[test]
+fn a_cell_without_meaning_is_named_by_its_row_however_many_are_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: Vec<DependencyRow> = dependencies().into_iter().cycle().take(700_000).collect();
+    let mut columns = DependencyRow::to_columns(&rows);
+    let evidence = DependencyRow::COLUMNS.iter().position(|name| *name == "evidence").unwrap();
+    let cell = |row: usize| Some(if row == 600_000 { "rumour" } else { "stream" });
+    columns[evidence] = Column::Text((0..rows.len()).map(cell).collect());
+    let named = DependencyRow::COLUMNS.iter().map(|name| (*name).to_owned()).zip(columns).collect();
+    write_columns(&folder.path().join("dependencies.parquet"), named, rows.len()).unwrap();
+    let TableError::Cell { source, .. } = read_rows::<DependencyRow>(folder.path()).unwrap_err() else { panic!() };
+    assert_eq!((source.row, source.column), (600_000, "evidence"));
 }
 
 #[test]

@@ -160,7 +160,7 @@ impl Model {
         let reduces = job.reduces;
         let weight = |number: u32| match samples.get(number as usize - 1) {
             Some(sample) => job.reduce_samples[*sample as usize].share,
-            None => f64::from(number).powf(-job.skew),
+            None => libm::pow(f64::from(number), -job.skew),
         };
         if job.skew == 0.0 && samples.is_empty() {
             return (1..=reduces).map(|number| f64::from(number) / f64::from(reduces)).collect();

@@ -37,8 +37,8 @@ impl Model {
             (random::draw(self.file.seed, 0x7370_6565_0000_0000 | u64::from(task.0), count) >> 11) as f64
                 / (1u64 << 53) as f64
         };
-        let normal = (-2.0 * (1.0 - uniform(0)).ln()).sqrt() * (std::f64::consts::TAU * uniform(1)).cos();
-        let variance = (1.0 + deviation * deviation).ln();
-        (normal * variance.sqrt() - variance / 2.0).exp()
+        let normal = (-2.0 * libm::log(1.0 - uniform(0))).sqrt() * libm::cos(std::f64::consts::TAU * uniform(1));
+        let variance = libm::log(1.0 + deviation * deviation);
+        libm::exp(normal * variance.sqrt() - variance / 2.0)
     }
 }

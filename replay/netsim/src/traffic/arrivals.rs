@@ -23,7 +23,7 @@ impl Gaps {
     #[must_use]
     pub fn new(plan: &Plan, seed: u64) -> Self {
         let probability = (plan.link.flit_ps() / plan.gap_ps).min(1.0);
-        let ln_none = (-probability).ln_1p();
+        let ln_none = libm::log1p(-probability);
         let is_geometric = plan.arrivals == Arrivals::Bernoulli && ln_none < 0.0 && ln_none.is_finite();
         let geometric = is_geometric.then(|| Geometric::new(ln_none));
         Self { arrivals: plan.arrivals, seed, gap_ps: plan.gap_ps, ln_none, geometric }
@@ -40,7 +40,7 @@ impl Gaps {
                 if count == 0 { gap } else { before.saturating_add(gap).saturating_add(1) }
             }
             Arrivals::Exponential => {
-                let gap = -(-unit(draw(self.seed, Drawn::Gap, host, count))).ln_1p() * self.gap_ps;
+                let gap = -libm::log1p(-unit(draw(self.seed, Drawn::Gap, host, count))) * self.gap_ps;
                 before.saturating_add(rounded(gap))
             }
             Arrivals::Fixed => {
@@ -66,7 +66,7 @@ impl Gaps {
 
 /// The failures before a success that a number in [0, 1) stands for, where each is ln(1 - probability) likely.
 fn failures_of(drawn: f64, ln_none: f64) -> u64 {
-    floored((-drawn).ln_1p() / ln_none)
+    floored(libm::log1p(-drawn) / ln_none)
 }
 
 /// Bits of a drawn number of which [`unit`] makes nothing.
@@ -92,7 +92,7 @@ impl Geometric {
 
     fn new(ln_none: f64) -> Self {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 2^53")]
-        let begin = |failures: u32| (-(f64::from(failures) * ln_none).exp_m1() * (1u64 << 53) as f64) as u64;
+        let begin = |failures: u32| (-libm::expm1(f64::from(failures) * ln_none) * (1u64 << 53) as f64) as u64;
         let begins: Vec<u64> = (0..).take(Self::KEPT).map(begin).collect();
         let fewest = (0..1u64 << Self::FOUND_BITS).map(|upper| {
             let first = upper << (53 - Self::FOUND_BITS);
@@ -149,7 +149,7 @@ mod tests {
             failures in 0usize..Geometric::KEPT,
             beside in -200i64..200,
         ) {
-            let ln_none = (-probability).ln_1p();
+            let ln_none = libm::log1p(-probability);
             let geometric = Geometric::new(ln_none);
             let at_begin = geometric.begins[failures].saturating_add_signed(beside).min((1 << 53) - 1);
             for number in [number, at_begin] {
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn few_failures_are_looked_up() {
-        let geometric = Geometric::new((-0.5f64).ln_1p());
+        let geometric = Geometric::new(libm::log1p(-0.5));
         assert_eq!([1 << 51, 5 << 50, 27 << 48].map(|number| geometric.look_up(number)), [Some(0), Some(1), Some(2)]);
         assert_eq!(geometric.look_up(1 << 52), None);
     }

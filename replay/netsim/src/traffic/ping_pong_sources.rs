@@ -155,11 +155,11 @@ impl Noise {
         let mean = float(self.mean.ps());
         let deviation = float(self.deviation.map_or(0, DurationPs::ps));
         let noise = match self.distribution {
-            NoiseDistribution::Exponential => -mean * (-drawn).ln_1p(),
+            NoiseDistribution::Exponential => -mean * libm::log1p(-drawn),
             NoiseDistribution::Uniform => mean + deviation * 3f64.sqrt() * (2.0 * drawn - 1.0),
             NoiseDistribution::Normal => {
                 let angle = TAU * unit(draw(seed, Drawn::NoiseAngle, host, count));
-                mean + deviation * (-2.0 * (-drawn).ln_1p()).sqrt() * angle.cos()
+                mean + deviation * (-2.0 * libm::log1p(-drawn)).sqrt() * libm::cos(angle)
             }
         };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate: never below 0")]

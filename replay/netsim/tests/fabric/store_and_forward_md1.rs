@@ -33,7 +33,7 @@ fn poisson(seed: u64, load: f64) -> Vec<Sending> {
             // 53 bits, above 0 and at most 1.
             let bits = (draw(seed, source.into(), packet) >> 11) + 1;
             let uniform = bits as f64 / (1u64 << 53) as f64;
-            now -= uniform.ln() * float(SERVICE) / load;
+            now -= libm::log(uniform) * float(SERVICE) / load;
             let destination = (source + 1) % HOSTS;
             traffic.push(Sending { when: When::At(now as u64), source, destination, bytes: 1_500, level: 0, flow: 0 });
         }

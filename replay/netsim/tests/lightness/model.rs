@@ -508,7 +508,7 @@ fn poisson(racks: usize, mean_gap: u64, number: u64) -> Vec<Message> {
         let mut at = 0;
         for count in 0..number {
             let of = |what: u64| unit(what * 1_000 + from as u64, count);
-            at += 1 + ((1.0 - of(1)).ln() * -(mean_gap as f64)) as u64;
+            at += 1 + (libm::log(1.0 - of(1)) * -(mean_gap as f64)) as u64;
             let to = (from + 1 + (of(2) * (racks - 1) as f64) as usize) % racks;
             messages.push(Message { at, from, to, bytes: MIN_PACKET + (of(3) * 1_420.0) as u64 });
         }

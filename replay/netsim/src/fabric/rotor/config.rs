@@ -123,7 +123,7 @@ impl Reconfiguration {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 45 hours, and never below 0")]
 fn exponential(bits: u64, mean_ps: u64) -> u64 {
     let unit = ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-    (-unit.ln() * mean_ps as f64) as u64
+    (-libm::log(unit) * mean_ps as f64) as u64
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
