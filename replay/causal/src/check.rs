@@ -14,6 +14,9 @@ const MAX_BYTES: u64 = 1 << 40;
 
 /// Refuses factors for what is not in the trace.
 pub(crate) fn factors(trace: &Trace, options: &Options) -> Result<(), CausalError> {
+    if options.cpu.by_kind.is_empty() {
+        return Ok(());
+    }
     let mut known: BTreeSet<&str> = trace.processes.iter().map(|process| process.role.as_str()).collect();
     known.extend(TaskKind::ALL.iter().map(|kind| kind.as_str()));
     for wanted in options.cpu.by_kind.keys() {
