@@ -26,7 +26,7 @@ use crate::maps::HashMap;
 use crate::merged::{Clocks, HostClock, Merged};
 use crate::network::{self, FullTimes, Links};
 use crate::owners::{Attribution, End};
-use crate::packed_stream::PackedStream;
+use crate::packed_streams::{MAX_PLACES_BYTES, StreamLog};
 use crate::pipelines::{self, Hops};
 use crate::processes::Processes;
 use crate::read_connection::{Read, ReadDirection};
@@ -141,7 +141,7 @@ impl Assembly<'_> {
         self,
         links: Vec<ObservedConnection>,
         attribution: Vec<Attribution>,
-        (read, streams, log): (Sorter<Read>, Vec<[PackedStream; 2]>, MessageLog),
+        (read, streams, log): (Sorter<Read>, StreamLog, MessageLog),
     ) -> io::Result<Merged> {
         let Self { hosts, histories, alignment, order, mut processes, listening, book, .. } = self;
         let Self { jvm, threads, packets, span, .. } = self;
@@ -155,6 +155,7 @@ impl Assembly<'_> {
         let mut missing = 0u64;
         let mut limits = LimitRows::default();
         let mut parts = Vec::with_capacity(links.len());
+        let mut of_streams = SharedList::within(MAX_PLACES_BYTES);
         let mut losses: Vec<Loss> = hosts.iter().flat_map(|host| host.losses.clone()).collect();
         let mut notes: Vec<String> = hosts.iter().flat_map(|host| host.notes.clone()).collect();
         let mut early = Early::default();
@@ -178,8 +179,11 @@ impl Assembly<'_> {
             limits.extend(server.limit_row(id, false));
             let (first, behind) = read.messages;
             parts.push(first as usize..behind as usize);
+            of_streams.push(read.streams);
         }
         drop(all_read);
+        let streams = streams.placed(of_streams);
+        streams.check()?;
         read.check()?;
         drop((links, read));
         let messages = log.read(parts);
@@ -201,7 +205,7 @@ impl Assembly<'_> {
         drop(upstream);
         let messages = in_order(messages, &hops, span, &connections, &processes)?;
         drop(hops);
-        let finder = Finder::new(&messages);
+        let finder = Finder::new(&messages)?;
         let (mut spans, mut steps, mut of_tasks) = (Spans::default(), Vec::new(), TaskEvents::default());
         let rows_of = |number: usize, _, event: JvmEvent| {
             let connection = connection_of.get(number).checked_sub(1).map(ConnectionId);
@@ -223,6 +227,7 @@ impl Assembly<'_> {
         turns::leave_out_other_waits(&mut steps);
         steps::order(&mut steps);
         of_tasks.settle();
+        finder.check()?;
         drop(finder);
         jvm.check().and(connection_of.check())?;
         drop(jvm);

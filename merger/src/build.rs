@@ -20,7 +20,7 @@ use crate::compact::MessageLog;
 use crate::error::MergeError;
 use crate::framing::{self, Conversation, Draft, Fetches};
 use crate::history;
-use crate::join::{self, AddressBook, Direction, Found, ObservedConnection, ObservedFlow};
+use crate::join::{self, AddressBook, Direction, Found, ObservedConnection, ObservedFlows};
 use crate::joined::{ThreadStart, ThreadStarts};
 use crate::jvm_events::{JvmEvents, Near};
 use crate::kernel::{Counted, PackedCounts};
@@ -29,7 +29,7 @@ use crate::maps::{HashMap, HashSet};
 use crate::merged::Merged;
 use crate::network::{self, FlowTraffic, Traffic};
 use crate::owners::{self, Attribution, Findings, Listeners};
-use crate::packed_stream::{PackedStream, StreamSpill};
+use crate::packed_streams::{PackedStream, StreamLog};
 use crate::processes::Processes;
 use crate::progress::Unit;
 pub use crate::progress::{Progress, Silent};
@@ -112,7 +112,6 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         serving,
         neighbours: neighbours(&links, &attribution, &jvm),
         uncertainty_ns: &alignment.uncertainty_ns,
-        spill: StreamSpill::beyond(options.packet_bytes / STREAMS_SHARE),
         messages: MessageLog::default(),
     };
     let (links, attribution, counted) = wanted(links, attribution, counted, span);
@@ -121,28 +120,32 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let traffic = Mutex::new(Traffic::default());
     let stored: Vec<Mutex<Packets>> =
         hosts.iter_mut().map(|host| Mutex::new(std::mem::take(&mut host.packets))).collect();
-    let read = Mutex::new((Sorter::default(), vec![<[PackedStream; 2]>::default(); links.len()]));
+    let streams_bytes = usize::try_from(options.packet_bytes / STREAMS_SHARE).unwrap_or(usize::MAX);
+    let read = Mutex::new((Sorter::default(), StreamLog::within(streams_bytes)));
     let of_flows = by_flow.chunk_by(|a, b| links[*a as usize].flow == links[*b as usize].flow);
     let of_flows: Vec<&[u32]> = of_flows.collect();
     // A flow may take as long as a thousand others.
     let early = of_flows.into_par_iter().with_max_len(1).map(|numbers| {
-        let flow = &flows[links[numbers[0] as usize].flow];
+        let flow = flows.get(links[numbers[0] as usize].flow);
         // Nobody looks at its packets again.
-        let take = |host: usize| stored[host].lock().unwrap_or_else(PoisonError::into_inner).take_flow(&flow.key);
-        let lone = flow.hosts.iter().filter_map(|&host| Some((host, take(host)?)));
-        let mut views = survey::unload(lone.collect())?;
-        let to_compare = survey::pair(flow, &book).filter(|pair| alignment.to_compare.contains(pair));
-        let both = to_compare.and_then(|_| survey::both_saw(flow, &views, &book));
+        let take = |(host, place): (usize, usize)| {
+            let mut packets = stored[host].lock().unwrap_or_else(PoisonError::into_inner);
+            Ok((host, packets.take_flow(place)?))
+        };
+        let lone = flow.hosts.iter().copied().map(take);
+        let mut views = survey::unload(lone.collect::<io::Result<_>>()?)?;
+        let to_compare = survey::pair(&flow, &book).filter(|pair| alignment.to_compare.contains(pair));
+        let both = to_compare.and_then(|_| survey::both_saw(&flow, &views, &book));
         let early = both.map(|both| alignment.too_early(&both)).unwrap_or_default();
         move_packets(&mut views, &alignment);
-        let of_flow = FlowTraffic::of(flow, &views, &book);
+        let of_flow = FlowTraffic::of(&flow, &views, &book);
         traffic.lock().unwrap_or_else(PoisonError::into_inner).add(of_flow)?;
         for number in numbers.iter().map(|number| *number as usize) {
             let of_link = (&links[number], &attribution[number], &counted.get(number));
-            let (connection, of_ways) = reader.read(number, of_link, &views)?;
+            let (connection, [client, server]) = reader.read(number, of_link, &views)?;
             let (read, streams) = &mut *read.lock().unwrap_or_else(PoisonError::into_inner);
-            read.push(connection)?;
-            streams[number] = of_ways;
+            let streams = (streams.push(&client), streams.push(&server));
+            read.push(Read { streams, ..connection })?;
         }
         progress.done(survey::packets_of(&views));
         io::Result::Ok(early)
@@ -212,15 +215,16 @@ fn links(
     book: &AddressBook,
     listeners: &Listeners,
     alignment: &Alignment,
-    flows: &[ObservedFlow],
+    flows: &ObservedFlows,
     found: Vec<Vec<Found>>,
 ) -> Result<Vec<ObservedConnection>, MergeError> {
     let listens = |host: usize, address: SocketAddr| listeners.listens(host, address);
     let moved = |host: usize, t: u64| alignment.apply(host, t);
-    let of_flows = flows.iter().enumerate().zip(found);
+    let of_flows = (0..flows.len()).zip(found);
     let mut links: Vec<ObservedConnection> = of_flows
-        .flat_map(|((number, flow), found)| {
-            found.into_iter().map(move |found| ObservedConnection::new((number, flow.key), found, book, listens, moved))
+        .flat_map(|(number, found)| {
+            let key = flows.get(number).key;
+            found.into_iter().map(move |found| ObservedConnection::new((number, key), found, book, listens, moved))
         })
         .collect();
     // There are many, and how many was not known before.
@@ -235,7 +239,7 @@ fn links(
             .par_iter_mut()
             .filter(|link| of_corrected.contains(&link.flow))
             .try_for_each(|link| {
-                let mut views = survey::load(hosts, &flows[link.flow])?;
+                let mut views = survey::load(hosts, &flows.get(link.flow))?;
                 move_packets(&mut views, alignment);
                 link.set_times(&views, book);
                 Ok(())
@@ -351,12 +355,11 @@ struct Reader<'a> {
     /// The protocol of each listener, as records of connections to it tell.
     neighbours: HashMap<(Option<usize>, SocketAddr), &'static str>,
     uncertainty_ns: &'a [f64],
-    spill: StreamSpill,
     messages: MessageLog,
 }
 
 impl Reader<'_> {
-    /// Reads a connection, by its number, of its flow's packets on the reference clock.
+    /// Reads a connection, by its number, of its flow's packets on the reference clock. Its streams have no place yet.
     fn read(
         &self,
         number: usize,
@@ -408,9 +411,8 @@ impl Reader<'_> {
         };
         let directions = [summed(&client, at_client), summed(&server, at_server)];
         // The payload is not needed any more, and is most of the memory.
-        let keep = |direction: &Direction| self.spill.keep(PackedStream::of(&direction.stream));
-        let streams = [keep(&client)?, keep(&server)?];
+        let streams = [&client, &server].map(|direction| PackedStream::of(&direction.stream));
         let messages = (messages.start as u64, messages.end as u64);
-        Ok((Read { connection, protocol, messages, directions }, streams))
+        Ok((Read { connection, protocol, messages, streams: Default::default(), directions }, streams))
     }
 }

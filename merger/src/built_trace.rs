@@ -1,6 +1,5 @@
 //! From captures to a whole trace, its causal part included.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::mem;
@@ -77,7 +76,7 @@ pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<BuiltT
 pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progress) -> Result<BuiltTrace, BuildError> {
     let merged = merge_with(captures, options, progress)?;
     progress.step("finding causes", 1, Unit::Nothing);
-    let mut causal = causality::find(&merged.joined, Cow::Borrowed(&merged.joined.streams[..]), || {})?;
+    let mut causal = causality::find(&merged.joined, &merged.joined.streams, || {})?;
     causal.findings.report = causal.verify()?;
     let manifest = manifest(captures, &merged, &causal);
     let Merged { joined, packets, clocks, .. } = merged;
@@ -119,7 +118,7 @@ pub fn write_with(
     progress.step("cutting messages into events", 1, Unit::Nothing);
     fs::create_dir_all(folder).map_err(|source| TableError::Io { path: folder.into(), source })?;
     // What causes are found of stands in tables too, which are written meanwhile.
-    let streams = Cow::Owned(mem::take(&mut merged.joined.streams));
+    let streams = mem::take(&mut merged.joined.streams);
     let joined = &merged.joined;
     let (begin, begins) = mpsc::channel::<()>();
     let find = || {

@@ -11,7 +11,7 @@ use crate::compact::{Connections, Message, Messages, Spans};
 use crate::history::Histories;
 use crate::loss::Loss;
 use crate::network::FullTimes;
-use crate::packed_stream::PackedStream;
+use crate::packed_streams::PackedStreams;
 pub use crate::segments::{Segment, Stream};
 use crate::spilled::{Reader, Record, SharedList, Writer};
 
@@ -32,8 +32,8 @@ pub struct Joined {
     pub spans: Spans,
     /// Production and consumption of messages, ordered by message.
     pub steps: Vec<StepRow>,
-    /// Payload of each connection, by [`ConnectionId::index`]: from the client, from the server.
-    pub streams: Vec<[PackedStream; 2]>,
+    /// Payload of each connection.
+    pub streams: PackedStreams,
     /// What the JVMs said of phases and work of tasks, times moved to the reference clock, ordered by time.
     pub jvm: TaskEvents,
     /// Threads that others started.
@@ -62,12 +62,6 @@ impl Joined {
     #[must_use]
     pub fn message(&self, message: MessageId) -> Message<'_> {
         self.messages.get(message)
-    }
-
-    /// The payload of one direction of a connection.
-    #[must_use]
-    pub fn stream(&self, connection: ConnectionId, from_client: bool) -> &PackedStream {
-        &self.streams[connection.index()][usize::from(!from_client)]
     }
 }
 

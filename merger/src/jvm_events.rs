@@ -29,10 +29,10 @@ struct File {
 }
 
 /// Records of which what was seen is held before it is taken.
-const LOOKED_AT_ONCE: usize = 1 << 14;
+const LOOKED_AT_ONCE: usize = 1 << 12;
 
 /// Of these, those that one thread reads one behind the other, and the bytes of a file that it reads at once.
-const READ_BY_ONE: usize = 1 << 10;
+const READ_BY_ONE: usize = 1 << 8;
 const READ_AHEAD: usize = 8 << 10;
 
 /// Records of a file that are placed before others' are.

@@ -55,7 +55,7 @@ pub mod merged;
 mod nearly_sorted;
 pub mod network;
 pub mod owners;
-pub mod packed_stream;
+pub mod packed_streams;
 mod pipelines;
 pub mod processes;
 pub mod progress;

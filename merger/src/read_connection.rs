@@ -7,6 +7,7 @@ use trace::rows::LimitRow;
 
 use crate::join::{Early, Limits};
 use crate::kernel::KernelLimits;
+use crate::packed_streams::StreamPlace;
 use crate::spilled::{Reader, Record, Writer};
 
 /// A connection, read: what is told of it but its payload.
@@ -17,6 +18,8 @@ pub(crate) struct Read {
     pub protocol: u32,
     /// Where its messages begin, and where they end.
     pub messages: (u64, u64),
+    /// Its payload: from the client, from the server.
+    pub streams: (StreamPlace, StreamPlace),
     /// From the client, from the server.
     pub directions: [ReadDirection; 2],
 }
@@ -70,21 +73,23 @@ impl Record for Read {
         connection: ConnectionId(0),
         protocol: u32::MAX,
         messages: (0, 0),
+        streams: Record::BLANK,
         directions: [ReadDirection::BLANK; 2],
     };
-    const BYTES: usize = 2 * 4 + 2 * 8 + 2 * ReadDirection::BYTES;
+    const BYTES: usize = 2 * 4 + 2 * 8 + 2 * StreamPlace::BYTES + 2 * ReadDirection::BYTES;
 
     fn write(&self, out: &mut Writer<'_>) {
         (self.connection.0, self.protocol).write(out);
         self.messages.write(out);
+        self.streams.write(out);
         self.directions.iter().for_each(|direction| direction.write(out));
     }
 
     fn read(input: &mut Reader<'_>) -> Self {
         let (connection, protocol) = Record::read(input);
-        let messages = Record::read(input);
+        let (messages, streams) = (Record::read(input), Record::read(input));
         let directions = std::array::from_fn(|_| ReadDirection::read(input));
-        Self { connection: ConnectionId(connection), protocol, messages, directions }
+        Self { connection: ConnectionId(connection), protocol, messages, streams, directions }
     }
 }
 
@@ -182,10 +187,13 @@ mod tests {
     proptest! {
         #[test]
         fn connections_are_read_as_they_were_written(
-            (connection, protocol, messages) in any::<(u32, u32, (u64, u64))>(), client in direction(), server in direction(),
+            (connection, protocol, messages) in any::<(u32, u32, (u64, u64))>(), places in any::<[[u64; 4]; 2]>(),
+            client in direction(), server in direction(),
         ) {
             let connection = ConnectionId(connection);
-            let read = Read { connection, protocol, messages, directions: [client, server] };
+            let [of_client, of_server] = places.map(|[at, bytes, first_block, segments]| StreamPlace { at, bytes, first_block, segments });
+            let streams = (of_client, of_server);
+            let read = Read { connection, protocol, messages, streams, directions: [client, server] };
             let mut bytes = Vec::new();
             read.write(&mut Writer::new(&mut bytes));
             prop_assert_eq!((bytes.len(), Read::read(&mut Reader::new(&bytes))), (Read::BYTES, read));

@@ -1,80 +1,106 @@
 //! Processing spans: what JVMs say about when they worked on which message.
 
+use std::hash::BuildHasher as _;
+use std::io;
+
+use foldhash::quality::FixedState;
 use trace::ids::{ConnectionId, MessageId};
 use trace::jvm::JvmRecord;
 use trace::rows::{MessageKind, SpanRow};
 
 use crate::compact::{Message, Messages};
 use crate::joined::JvmEvent;
-use crate::maps::HashMap;
+use crate::spilled::{Record, SharedList, Sorter};
+
+/// Memory that each list of a [`Finder`] takes at most, and what is sorted at once for it, bytes.
+const MAX_LIST_BYTES: usize = 1 << 20;
+
+/// A message of a connection and call. Of those of one call the last one counts.
+type OfCall = ((u32, u32), (u64, u32));
+/// A message of a connection about a block, or of a connection and the hash of what it carries.
+type OfBlock = (u32, (u64, u32));
+/// A map's output: the hash of its name, the number of the reduce, the message.
+type OfMap = (u64, (u32, u32));
+
+/// Which of a connection's messages, in an [`OfCall`].
+#[derive(Clone, Copy)]
+enum Way {
+    Response,
+    Request,
+    ShuffleRequest,
+}
 
 /// Messages by what records name them.
 pub(crate) struct Finder<'a> {
     messages: &'a Messages,
-    /// Requests and responses by connection, direction and call; of those of one call the last one counts.
-    calls: Vec<(ConnectionId, bool, i64, MessageId)>,
-    blocks: HashMap<(ConnectionId, u64), Vec<MessageId>>,
-    maps: HashMap<(&'a str, u32), Vec<MessageId>>,
-    requests: HashMap<ConnectionId, Vec<MessageId>>,
+    calls: SharedList<OfCall>,
+    blocks: SharedList<OfBlock>,
+    maps: SharedList<OfMap>,
 }
 
 impl<'a> Finder<'a> {
-    pub(crate) fn new(messages: &'a Messages) -> Self {
-        let mut finder = Self {
-            messages,
-            calls: Vec::new(),
-            blocks: HashMap::default(),
-            maps: HashMap::default(),
-            requests: HashMap::default(),
-        };
+    /// Of all messages.
+    ///
+    /// # Errors
+    /// If a temporary file fails.
+    pub(crate) fn new(messages: &'a Messages) -> io::Result<Self> {
+        let mut calls: Sorter<OfCall> = Sorter::within(MAX_LIST_BYTES);
+        let mut blocks: Sorter<OfBlock> = Sorter::within(MAX_LIST_BYTES);
+        let mut maps: Sorter<OfMap> = Sorter::within(MAX_LIST_BYTES);
         for row in messages.iter() {
+            let (connection, message) = (row.connection.0, row.message.0);
+            let mut of_call = |way: Way| calls.push(((connection, way as u32), (row.call as u64, message)));
             match row.kind {
-                MessageKind::RpcRequest | MessageKind::RpcResponse => {
-                    finder.calls.push((row.connection, row.from_client, row.call, row.message));
-                }
+                MessageKind::RpcRequest | MessageKind::RpcResponse => of_call(rpc(row.from_client))?,
                 MessageKind::ShuffleResponse => {
                     if let (Some(map), Some(reduce)) = (row.map, row.reduce) {
-                        finder.maps.entry((map, reduce)).or_default().push(row.message);
+                        maps.push((hash(map), (reduce, message)))?;
                     }
                 }
-                MessageKind::ShuffleRequest => finder.requests.entry(row.connection).or_default().push(row.message),
+                MessageKind::ShuffleRequest => of_call(Way::ShuffleRequest)?,
                 _ => {
                     if let Some(block) = row.block {
-                        finder.blocks.entry((row.connection, block)).or_default().push(row.message);
+                        blocks.push((connection, (block, message)))?;
                     }
                 }
             }
         }
-        finder.calls.sort_unstable();
-        finder
+        Ok(Self { messages, calls: list(calls)?, blocks: list(blocks)?, maps: list(maps)? })
     }
 
-    fn call(&self, connection: Option<ConnectionId>, from_client: bool, call: i64) -> Option<MessageId> {
-        let wanted = (connection?, from_client, call);
-        let behind = self
-            .calls
-            .partition_point(|(connection, from_client, call, _)| (*connection, *from_client, *call) <= wanted);
-        let (connection, from_client, call, message) = self.calls[behind.checked_sub(1)?];
-        ((connection, from_client, call) == wanted).then_some(message)
+    /// Whether all that was asked for could be read.
+    ///
+    /// # Errors
+    /// If a temporary file failed.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        self.calls.check().and(self.blocks.check()).and(self.maps.check())
+    }
+
+    fn call(&self, connection: ConnectionId, way: Way, call: i64) -> Option<MessageId> {
+        let wanted = ((connection.0, way as u32), call as u64);
+        let last = self.calls.last_before(|(of, (call, _))| (*of, *call) <= wanted)?;
+        let (of, (call, message)) = last;
+        ((of, call) == wanted).then_some(MessageId(message))
+    }
+
+    /// The messages of a connection about a block.
+    fn of_block(&self, connection: ConnectionId, block: u64) -> impl Iterator<Item = Message<'a>> {
+        let wanted = (connection.0, block);
+        let of_block = self.blocks.between(
+            |(connection, (block, _))| (*connection, *block) < wanted,
+            |(connection, (block, _))| (*connection, *block) <= wanted,
+        );
+        of_block.into_iter().map(|(_, (_, message))| self.messages.get(MessageId(message)))
     }
 
     /// The request of a block operation that was sent nearest to its begin, and the message of it that ended last.
     fn block(&self, connection: Option<ConnectionId>, block: u64, t0: u64) -> (Option<MessageId>, Option<MessageId>) {
-        let Some(all) = connection.and_then(|connection| self.blocks.get(&(connection, block))) else {
-            return (None, None);
-        };
-        let request = all
-            .iter()
-            .map(|&message| self.messages.get(message))
-            .filter(|row| row.kind == MessageKind::BlockRequest)
-            .min_by_key(|row| row.delivered_ns.abs_diff(t0));
-        let Some(request) = request else { return (None, None) };
-        let answer = all
-            .iter()
-            .map(|&message| self.messages.get(message))
-            .filter(|row| row.call == request.call && !row.from_client)
-            .max_by_key(|row| row.delivered_ns);
-        (Some(request.message), answer.map(|row| row.message))
+        let Some(connection) = connection else { return (None, None) };
+        let all: Vec<Message<'_>> = self.of_block(connection, block).collect();
+        let requests = all.iter().filter(|row| row.kind == MessageKind::BlockRequest);
+        let Some(request) = requests.min_by_key(|row| row.delivered_ns.abs_diff(t0)) else { return (None, None) };
+        let answers = all.iter().filter(|row| row.call == request.call && !row.from_client);
+        (Some(request.message), answers.max_by_key(|row| row.delivered_ns).map(|row| row.message))
     }
 
     /// The data of a block that was on its way during `time`, or nearest to it.
@@ -86,28 +112,45 @@ impl<'a> Finder<'a> {
         time: (u64, u64),
     ) -> Option<Message<'a>> {
         let apart = |row: &Message<'_>| row.sent_ns.saturating_sub(time.1).max(time.0.saturating_sub(row.delivered_ns));
-        self.blocks
-            .get(&(connection, block))?
-            .iter()
-            .map(|&message| self.messages.get(message))
+        self.of_block(connection, block)
             .filter(|row| row.kind == MessageKind::BlockData && row.from_client == from_client)
             .min_by_key(|row| apart(row))
     }
 
     /// The message with a map's output that was delivered nearest to a time.
     pub(crate) fn map(&self, connection: Option<ConnectionId>, map: &str, reduce: u32, t: u64) -> Option<Message<'a>> {
-        self.maps
-            .get(&(map, reduce))?
-            .iter()
-            .map(|&message| self.messages.get(message))
-            .filter(|row| connection.is_none_or(|connection| row.connection == connection))
+        let wanted = (hash(map), reduce);
+        let of_map = self
+            .maps
+            .between(|(map, (reduce, _))| (*map, *reduce) < wanted, |(map, (reduce, _))| (*map, *reduce) <= wanted);
+        of_map
+            .into_iter()
+            .map(|(_, (_, message))| self.messages.get(MessageId(message)))
+            .filter(|row| row.map == Some(map) && connection.is_none_or(|connection| row.connection == connection))
             .min_by_key(|row| row.delivered_ns.abs_diff(t))
     }
 
     fn request_before(&self, response: &Message<'_>) -> Option<MessageId> {
-        let requests = self.requests.get(&response.connection)?;
-        requests.iter().rev().copied().find(|&message| self.messages.get(message).call == response.call)
+        self.call(response.connection, Way::ShuffleRequest, response.call)
     }
+
+    /// Request and response of a call.
+    fn both(&self, connection: Option<ConnectionId>, call: i64) -> (Option<MessageId>, Option<MessageId>) {
+        let of = |way: Way| connection.and_then(|connection| self.call(connection, way, call));
+        (of(Way::Request), of(Way::Response))
+    }
+}
+
+fn rpc(from_client: bool) -> Way {
+    if from_client { Way::Request } else { Way::Response }
+}
+
+fn hash(map: &str) -> u64 {
+    FixedState::default().hash_one(map)
+}
+
+fn list<T: Record + Ord + Send>(records: Sorter<T>) -> io::Result<SharedList<T>> {
+    Ok(records.sorted()?.into_list(MAX_LIST_BYTES)?.into())
 }
 
 /// What a record says of a process's work, joined with messages; its connection where it is known.
@@ -130,13 +173,11 @@ pub(crate) fn of(event: &JvmEvent, connection: Option<ConnectionId>, finder: &Fi
         };
     Some(match &event.record {
         R::Rpc { received, begin, end, th, call, method, .. } => {
-            let messages = (finder.call(connection, true, *call), finder.call(connection, false, *call));
-            fill("rpc", method, *th, [*received, *begin, *end], messages)
+            fill("rpc", method, *th, [*received, *begin, *end], finder.both(connection, *call))
         }
         R::Call { t, sent, received, th, call, method, .. } => {
-            let messages = (finder.call(connection, true, *call), finder.call(connection, false, *call));
             let sent = if *sent == 0 { *t } else { *sent };
-            fill("call", method, *th, [*t, sent, (*received).max(sent)], messages)
+            fill("call", method, *th, [*t, sent, (*received).max(sent)], finder.both(connection, *call))
         }
         R::Block { t0, t1, th, op, block, .. } => {
             fill("block", op, *th, [*t0, *t0, *t1], finder.block(connection, *block, *t0))

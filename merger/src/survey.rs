@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use crate::capture::HostCapture;
-use crate::capture::store::{FlowPackets, LoneFlow};
+use crate::capture::settled::{FlowPackets, LoneFlow};
 use crate::clock::{BothSaw, PairFit, PairsSaw};
-use crate::join::{self, AddressBook, Found, ObservedFlow};
+use crate::join::{self, AddressBook, Found, ObservedFlow, ObservedFlows};
 
 /// What a flow's packets are, as each host saw them; hosts by number.
 pub(crate) type Views = Vec<(usize, FlowPackets)>;
@@ -16,7 +16,7 @@ pub(crate) type Views = Vec<(usize, FlowPackets)>;
 /// What the packets of all hosts are, without them.
 pub(crate) struct Survey {
     /// All flows.
-    pub flows: Vec<ObservedFlow>,
+    pub flows: ObservedFlows,
     /// The connections of each.
     pub found: Vec<Vec<Found>>,
     pairs: PairsSaw,
@@ -25,16 +25,18 @@ pub(crate) struct Survey {
 impl Survey {
     /// Looks at all packets; `seen` is told how many they are, flow by flow.
     pub fn of(hosts: &[HostCapture], book: &AddressBook, seen: impl Fn(u64) + Sync) -> io::Result<Self> {
-        let flows = join::flows(hosts);
+        let flows = ObservedFlows::of(hosts)?;
         let pairs = Mutex::new(PairsSaw::new(false));
-        let found = flows.par_iter().with_max_len(1).map(|flow| {
-            let views = load(hosts, flow)?;
-            add(&pairs, both_saw(flow, &views, book), false);
+        let found = (0..flows.len()).into_par_iter().with_max_len(1).map(|number| {
+            let flow = flows.get(number);
+            let views = load(hosts, &flow)?;
+            add(&pairs, both_saw(&flow, &views, book), false);
             let found = join::find(&views);
             seen(packets_of(&views));
             Ok(found)
         });
         let found = found.collect::<io::Result<Vec<_>>>()?;
+        flows.check()?;
         Ok(Self { flows, found, pairs: pairs.into_inner().unwrap_or_else(PoisonError::into_inner) })
     }
 
@@ -46,12 +48,13 @@ impl Survey {
     /// The same with every packet that two hosts saw.
     pub fn whole_fits(&self, hosts: &[HostCapture], book: &AddressBook) -> io::Result<Vec<PairFit>> {
         let pairs = Mutex::new(PairsSaw::new(true));
-        let between = self.flows.par_iter().with_max_len(1).filter(|flow| ends(flow, book).is_some());
-        between.try_for_each(|flow| {
-            let views = load(hosts, flow)?;
-            add(&pairs, both_saw(flow, &views, book), true);
+        let flows = (0..self.flows.len()).into_par_iter().with_max_len(1).map(|number| self.flows.get(number));
+        flows.filter(|flow| ends(flow, book).is_some()).try_for_each(|flow| {
+            let views = load(hosts, &flow)?;
+            add(&pairs, both_saw(&flow, &views, book), true);
             io::Result::Ok(())
         })?;
+        self.flows.check()?;
         Ok(pairs.into_inner().unwrap_or_else(PoisonError::into_inner).fit(&ranges(hosts)))
     }
 }
@@ -77,7 +80,7 @@ fn ranges(hosts: &[HostCapture]) -> Vec<(i64, i64)> {
 
 /// The packets of a flow, on the clocks of the hosts that saw it.
 pub(crate) fn load(hosts: &[HostCapture], flow: &ObservedFlow) -> io::Result<Views> {
-    let views = flow.hosts.iter().map(|&host| Ok((host, hosts[host].packets.flow(&flow.key)?.unwrap_or_default())));
+    let views = flow.hosts.iter().map(|&(host, place)| Ok((host, hosts[host].packets.flow(place)?)));
     views.collect()
 }
 
@@ -93,7 +96,7 @@ fn ends(flow: &ObservedFlow, book: &AddressBook) -> Option<(usize, usize)> {
     }
     let (low, high) = (book.host_of(flow.key.low().ip(), None)?, book.host_of(flow.key.high().ip(), None)?);
     // A third host may have seen it as well, and one of the two not at all.
-    (low != high && flow.hosts.contains(&low) && flow.hosts.contains(&high)).then_some((low, high))
+    (low != high && flow.is_of(low) && flow.is_of(high)).then_some((low, high))
 }
 
 /// The two hosts that [`both_saw`] compares, the one with the lower number first.

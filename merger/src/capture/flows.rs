@@ -62,6 +62,24 @@ impl Record for PackedAddress {
     }
 }
 
+impl Record for FlowKey {
+    const BLANK: Self = Self { low: PackedAddress::BLANK, high: PackedAddress::BLANK, host: None };
+    const BYTES: usize = 2 * PackedAddress::BYTES + 1 + 4;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        self.low.write(out);
+        self.high.write(out);
+        out.bytes([u8::from(self.host.is_some())]);
+        self.host.unwrap_or(0).write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        let (low, high) = (PackedAddress::read(input), PackedAddress::read(input));
+        let (is_local, host) = (input.u8() != 0, input.u32());
+        Self { low, high, host: is_local.then_some(host) }
+    }
+}
+
 impl FlowKey {
     /// The flow of a packet that host `host` saw, and whether it went from the lower to the higher address.
     #[must_use]

@@ -17,6 +17,7 @@ pub(crate) mod pcap;
 pub(crate) mod reading;
 pub(crate) mod recent;
 pub(crate) mod sense;
+pub mod settled;
 pub mod started;
 pub mod store;
 

@@ -39,23 +39,23 @@ pub struct PackedRecords {
 struct Texts {
     all: String,
     /// Where each ends.
-    ends: Vec<usize>,
+    ends: Vec<u32>,
 }
 
 impl Texts {
     fn push(&mut self, text: &str) {
         self.all.push_str(text);
-        self.ends.push(self.all.len());
+        self.ends.push(self.all.len() as u32);
     }
 
     /// What they take, bytes.
     fn taken(&self) -> usize {
-        self.all.len() + self.ends.len() * size_of::<usize>()
+        self.all.len() + self.ends.len() * size_of::<u32>()
     }
 
     fn get(&self, place: usize) -> Option<&str> {
         let begin = place.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
-        self.all.get(begin..*self.ends.get(place)?)
+        self.all.get(begin as usize..*self.ends.get(place)? as usize)
     }
 }
 
@@ -183,7 +183,7 @@ impl PackedRecords {
         if let Some(place) = self.places.get(text) {
             return Some(*place);
         }
-        if self.texts.taken() + text.len() + size_of::<usize>() > MAX_TEXTS {
+        if self.texts.taken() + text.len() + size_of::<u32>() > MAX_TEXTS {
             return None;
         }
         let place = u32::try_from(known).ok()?;

@@ -1,6 +1,7 @@
 //! The packets of one host, gathered by the two addresses between which they went: packed in memory, and beyond a limit
 //! in a temporary file, from which each flow is read by itself.
 
+use std::borrow::Cow;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
@@ -9,13 +10,12 @@ use trace::packet::{PacketView, PlainPacket};
 use super::flows::{FlowKey, canonical};
 use super::observed::{Context, MAX_HEAD, Observed, kept};
 use super::recent::Recent;
+use super::settled::{FlowPackets, LoneFlow, MAX_FLOW_BYTES, SettledFlows, Spill, StoredFlow, spilled, too_much};
 use crate::maps::HashMap;
 use crate::temporary::{Appending, TemporaryFile};
 
 /// Memory that the packets of a host may take where nobody says, bytes.
 const DEFAULT_LIMIT: u64 = 1 << 30;
-/// Bytes of one flow on one host, at most: a flow is read as a whole, and its payload is told by 32 bits.
-const MAX_FLOW_BYTES: u64 = u32::MAX as u64;
 /// What a flow takes beside its packets, bytes.
 const FLOW_BYTES: u64 = 300;
 
@@ -25,9 +25,8 @@ pub struct Packets {
     /// Flows by their keys, while packets come.
     numbers: HashMap<FlowKey, u32>,
     flows: Vec<GrowingFlow>,
-    /// Flows to which no more packets come, and their numbers in the order of their keys.
-    settled: Vec<StoredFlow>,
-    in_order: Vec<u32>,
+    /// Flows to which no more packets come.
+    settled: SettledFlows,
     /// The flow of the packet before, and its key.
     last: Option<(FlowKey, u32)>,
     recent: Recent,
@@ -45,13 +44,6 @@ impl Default for Packets {
     fn default() -> Self {
         Self::within(DEFAULT_LIMIT)
     }
-}
-
-/// A temporary file without a name: it goes when the last reader goes.
-#[derive(Clone, Debug)]
-struct Spill {
-    file: Arc<TemporaryFile>,
-    length: u64,
 }
 
 /// A flow to which packets come.
@@ -90,92 +82,15 @@ impl GrowingFlow {
         spilled(&self.parts)
     }
 
-    fn settled(self) -> StoredFlow {
+    /// As it is; its packets are given up.
+    fn settled(&mut self) -> StoredFlow<'static> {
         StoredFlow {
             key: self.key,
-            parts: self.parts.into(),
-            bytes: self.bytes.whole(),
+            parts: std::mem::take(&mut self.parts),
+            bytes: Cow::Owned(std::mem::take(&mut self.bytes).whole()),
             packets: self.packets,
             several_files: self.several_files,
-            first_ns: self.first_ns,
-            last_ns: self.last_ns,
         }
-    }
-}
-
-fn spilled(parts: &[(u64, u32)]) -> u64 {
-    parts.iter().map(|(_, length)| u64::from(*length)).sum()
-}
-
-/// A flow to which no more packets come.
-#[derive(Clone, Debug)]
-struct StoredFlow {
-    key: FlowKey,
-    /// Parts in the file, in order: where each begins and how long it is.
-    parts: Box<[(u64, u32)]>,
-    /// What follows on them.
-    bytes: Box<[u8]>,
-    packets: u32,
-    several_files: bool,
-    first_ns: u64,
-    last_ns: u64,
-}
-
-impl StoredFlow {
-    /// Its packets as they came, some of them from the temporary file.
-    fn read(&self, spill: Option<&Spill>) -> io::Result<FlowPackets> {
-        let spilled = spilled(&self.parts);
-        if spilled + self.bytes.len() as u64 > MAX_FLOW_BYTES {
-            return Err(too_much(&self.key));
-        }
-        let spilled = usize::try_from(spilled).map_err(io::Error::other)?;
-        let mut kept = Vec::with_capacity(spilled + self.bytes.len());
-        kept.resize(spilled, 0);
-        if let Some(spill) = spill {
-            let mut rest = kept.as_mut_slice();
-            for &(at, length) in &self.parts {
-                let (part, behind) = rest.split_at_mut(length as usize);
-                spill.file.read_exact_at(part, at)?;
-                rest = behind;
-            }
-        }
-        kept.extend_from_slice(&self.bytes);
-        let mut packets = Vec::with_capacity(self.packets as usize);
-        let (mut context, mut at) = (Context::default(), 0);
-        while let Some(packet) = context.read(&kept, &mut at) {
-            packets.push(packet);
-        }
-        Ok(FlowPackets { packets, kept })
-    }
-
-    /// Its packets by time, without copies.
-    fn in_order(&self, spill: Option<&Spill>) -> io::Result<FlowPackets> {
-        let mut flow = self.read(spill)?;
-        // To ask is quicker than to sort what is sorted.
-        if !flow.packets.is_sorted_by_key(|packet| packet.time_ns) {
-            flow.packets.sort_by_key(|packet| packet.time_ns);
-        }
-        if self.several_files {
-            drop_copies(&mut flow.packets);
-        }
-        Ok(flow)
-    }
-}
-
-/// The packets of one flow as one host saw them, by themselves: they go when they have been read for the last time.
-#[derive(Debug)]
-pub(crate) struct LoneFlow {
-    flow: StoredFlow,
-    spill: Option<Spill>,
-}
-
-impl LoneFlow {
-    /// As [`Packets::flow`].
-    ///
-    /// # Errors
-    /// If what was written cannot be read.
-    pub fn packets(&self) -> io::Result<FlowPackets> {
-        self.flow.in_order(self.spill.as_ref())
     }
 }
 
@@ -221,31 +136,14 @@ impl Chunks {
     }
 
     /// All of them, one behind the other.
-    fn whole(self) -> Box<[u8]> {
+    fn whole(self) -> Vec<u8> {
         if self.full.is_empty() {
-            return self.last.into();
+            return self.last;
         }
         let mut whole = Vec::with_capacity(self.len());
         // Each goes when it has been copied.
         self.full.into_iter().chain([self.last]).for_each(|chunk| whole.extend_from_slice(&chunk));
-        whole.into()
-    }
-}
-
-/// The packets of one flow as one host saw them, in the order of time.
-#[derive(Clone, Debug, Default)]
-pub struct FlowPackets {
-    /// Packets.
-    pub packets: Vec<Observed>,
-    kept: Vec<u8>,
-}
-
-impl FlowPackets {
-    /// The kept payload of a packet.
-    #[must_use]
-    pub fn payload(&self, packet: &Observed) -> &[u8] {
-        let start = packet.kept_start as usize;
-        self.kept.get(start..start.saturating_add(usize::from(packet.kept_length))).unwrap_or(&[])
+        whole
     }
 }
 
@@ -256,8 +154,7 @@ impl Packets {
         Self {
             numbers: HashMap::default(),
             flows: Vec::new(),
-            settled: Vec::new(),
-            in_order: Vec::new(),
+            settled: SettledFlows::default(),
             last: None,
             recent: Recent::default(),
             held: 0,
@@ -326,7 +223,7 @@ impl Packets {
     }
 
     fn number_of(&mut self, key: FlowKey, first: &Observed) -> io::Result<u32> {
-        if !self.settled.is_empty() {
+        if self.settled.len() > 0 {
             self.reopen()?;
         }
         let next = self.flows.len() as u32;
@@ -381,7 +278,7 @@ impl Packets {
     /// # Errors
     /// As [`Packets::push`].
     pub fn append(&mut self, other: Self) -> io::Result<()> {
-        if self.flows.is_empty() && self.settled.is_empty() {
+        if self.flow_count() == 0 {
             let limit = self.limit;
             *self = Self { limit, copies: self.copies + other.copies, ..other };
             return Ok(());
@@ -393,116 +290,77 @@ impl Packets {
         })
     }
 
-    /// Counts copies: the same packet seen on two interfaces (a bridge and its port) within a millisecond. A packet that was
-    /// sent twice is seen twice on one interface. Gives back what only helps to take packets in.
+    /// No more packets come. Counts copies: the same packet seen on two interfaces (a bridge and its port) within a millisecond. A packet
+    /// that was sent twice is seen twice on one interface. Gives back what only helps to take packets in.
     ///
     /// # Errors
-    /// If what was written cannot be read.
+    /// If what was written cannot be read, or all of a host of which a part lies in a file cannot be written to it.
     pub fn settle(&mut self) -> io::Result<()> {
-        self.settle_flows();
-        for number in 0..self.settled.len() {
-            if self.settled[number].several_files {
-                let mut flow = self.read(number)?.packets;
-                flow.sort_by_key(|packet| packet.time_ns);
-                self.copies += drop_copies(&mut flow);
-                self.settled[number].last_ns = flow.last().map_or(0, |packet| packet.time_ns);
-            }
-        }
-        Ok(())
-    }
-
-    fn settle_flows(&mut self) {
         if self.flows.is_empty() {
-            return;
+            return Ok(());
         }
-        self.settled = std::mem::take(&mut self.flows).into_iter().map(GrowingFlow::settled).collect();
-        // They were collected where the larger ones lay.
-        self.settled.shrink_to_fit();
-        self.in_order = (0..self.settled.len() as u32).collect();
-        self.in_order.sort_unstable_by_key(|number| self.settled[*number as usize].key);
+        if self.spill.is_some() {
+            self.spill()?;
+        }
         (self.numbers, self.recent, self.last) = (HashMap::default(), Recent::default(), None);
+        let mut flows = std::mem::take(&mut self.flows);
+        let mut numbers: Vec<u32> = (0..).take(flows.len()).collect();
+        numbers.sort_unstable_by_key(|number| flows[*number as usize].key);
+        let mut places = vec![0; flows.len()];
+        for (place, number) in (0..).zip(numbers) {
+            let flow = &mut flows[number as usize];
+            let (stored, mut range_ns) = (flow.settled(), (flow.first_ns, flow.last_ns));
+            if stored.several_files {
+                let (copies, last_ns) = stored.copies(self.spill.as_ref())?;
+                self.copies += copies;
+                range_ns.1 = last_ns;
+            }
+            self.settled.push(stored, range_ns);
+            places[number as usize] = place;
+        }
+        self.settled.end(places);
+        self.settled.check()
     }
 
-    /// The flows of which there are packets, in the order of their first ones.
-    pub fn keys(&self) -> impl Iterator<Item = &FlowKey> {
-        self.flows.iter().map(|flow| &flow.key).chain(self.settled.iter().map(|flow| &flow.key))
+    /// How many flows there are.
+    pub fn flow_count(&self) -> usize {
+        self.flows.len() + self.settled.len()
     }
 
-    /// Each flow and its packets as they came, in the order of [`Packets::keys`].
+    /// The keys of flows to which no more packets come, in their order: that of [`Packets::flow`].
+    pub fn keys(&self) -> impl Iterator<Item = FlowKey> {
+        self.settled.keys()
+    }
+
+    /// Each flow and its packets as they came, in the order of their first ones.
     pub(super) fn stored(&self) -> impl Iterator<Item = io::Result<(FlowKey, FlowPackets)>> {
-        let growing = self.flows.iter().map(|flow| Ok((flow.key, flow.clone().settled().read(self.spill.as_ref())?)));
-        growing.chain((0..self.settled.len()).map(|number| Ok((self.settled[number].key, self.read(number)?))))
+        let spill = self.spill.as_ref();
+        let growing = self.flows.iter().map(|flow| flow.clone().settled());
+        let flows = growing.map(Ok).chain(self.settled.in_order_of_arrival());
+        flows.map(move |flow: io::Result<StoredFlow<'_>>| flow.and_then(|flow| Ok((flow.key, flow.read(spill)?))))
     }
 
     /// First and last packet, on the host's clock.
     #[must_use]
     pub fn range_ns(&self) -> (u64, u64) {
         let growing = self.flows.iter().map(|flow| (flow.first_ns, flow.last_ns));
-        let ranges = growing.chain(self.settled.iter().map(|flow| (flow.first_ns, flow.last_ns)));
-        ranges.fold((u64::MAX, 0), |(first, last), flow| (first.min(flow.0), last.max(flow.1)))
+        growing.fold(self.settled.range_ns(), |(first, last), flow| (first.min(flow.0), last.max(flow.1)))
     }
 
-    /// The packets of a flow by time, without copies, when no more come ([`Packets::settle`]); `None` if there are none.
+    /// The packets of a flow by time, without copies, when no more come ([`Packets::settle`]); flows by their places among
+    /// [`Packets::keys`].
     ///
     /// # Errors
     /// If what was written cannot be read.
-    pub fn flow(&self, key: &FlowKey) -> io::Result<Option<FlowPackets>> {
-        let Some(number) = self.number(key) else { return Ok(None) };
-        self.settled[number].in_order(self.spill.as_ref()).map(Some)
+    pub fn flow(&self, place: usize) -> io::Result<FlowPackets> {
+        self.settled.get(place)?.in_order(self.spill.as_ref())
     }
 
-    /// Takes a flow out.
-    pub(crate) fn take_flow(&mut self, key: &FlowKey) -> Option<LoneFlow> {
-        let number = self.number(key)?;
-        let flow = &mut self.settled[number];
-        let (parts, bytes) = (std::mem::take(&mut flow.parts), std::mem::take(&mut flow.bytes));
-        let taken = StoredFlow { parts, bytes, ..*flow };
-        flow.packets = 0;
-        Some(LoneFlow { flow: taken, spill: self.spill.clone() })
+    /// As [`Packets::flow`], for the last time.
+    ///
+    /// # Errors
+    /// If what was written cannot be read.
+    pub(crate) fn take_flow(&mut self, place: usize) -> io::Result<LoneFlow> {
+        Ok(LoneFlow { flow: self.settled.take(place)?, spill: self.spill.clone() })
     }
-
-    /// The number of a flow of which there are packets.
-    fn number(&self, key: &FlowKey) -> Option<usize> {
-        let key_of = |number: &u32| self.settled[*number as usize].key;
-        let place = self.in_order.binary_search_by_key(key, key_of).ok()?;
-        Some(self.in_order[place] as usize).filter(|number| self.settled[*number].packets > 0)
-    }
-
-    /// The packets of a flow as they came.
-    fn read(&self, number: usize) -> io::Result<FlowPackets> {
-        self.settled[number].read(self.spill.as_ref())
-    }
-}
-
-fn too_much(key: &FlowKey) -> io::Error {
-    let (low, high) = (key.low(), key.high());
-    io::Error::other(format!(
-        "more than 4 GiB of packets between {low} and {high}; record less of each (tcpdump -s 128)"
-    ))
-}
-
-fn drop_copies(packets: &mut Vec<Observed>) -> u64 {
-    const APART_NS: u64 = 1_000_000;
-    /// More packets of one connection do not come within that time.
-    const MAX_CANDIDATES: usize = 4096;
-    let before = packets.len();
-    let mut kept: Vec<Observed> = Vec::with_capacity(before);
-    for packet in packets.iter() {
-        let copy = kept
-            .iter()
-            .rev()
-            .take(MAX_CANDIDATES)
-            .take_while(|earlier| packet.time_ns - earlier.time_ns <= APART_NS)
-            .any(|earlier| earlier.file != packet.file && same_header(earlier, packet));
-        if !copy {
-            kept.push(*packet);
-        }
-    }
-    *packets = kept;
-    (before - packets.len()) as u64
-}
-
-fn same_header(a: &Observed, b: &Observed) -> bool {
-    (a.forward, a.sequence, a.acknowledgement, a.payload_length, a.window, a.flags)
-        == (b.forward, b.sequence, b.acknowledgement, b.payload_length, b.window, b.flags)
 }

@@ -32,7 +32,7 @@ mod timers;
 mod turns;
 mod yarn;
 
-use std::borrow::Cow;
+use std::borrow::Borrow;
 
 use trace::rows::{DependencyRow, EventRow, JobRow, TaskRow, TimerRow};
 
@@ -53,7 +53,7 @@ use self::threads::Threads;
 use self::timers::Timers;
 use crate::joined::Joined;
 use crate::maps::HashMap;
-use crate::packed_stream::PackedStream;
+use crate::packed_streams::PackedStreams;
 
 /// The causal part of a trace.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -121,7 +121,7 @@ impl CausalRows {
 /// # Errors
 /// If there are too many events, or a temporary file fails.
 pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
-    let found = find(joined, Cow::Borrowed(&joined.streams[..]), || {})?;
+    let found = find(joined, &joined.streams, || {})?;
     let report = found.verify()?;
     let (events, dependencies) = (found.events().collect(), found.dependencies().collect());
     found.check_read()?;
@@ -143,15 +143,18 @@ pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
 /// As [`build`].
 pub fn find(
     joined: &Joined,
-    streams: Cow<'_, [[PackedStream; 2]]>,
+    streams: impl Borrow<PackedStreams> + Sync,
     given_up: impl FnOnce(),
 ) -> Result<CausalRows, CausalityError> {
     let histories = &joined.histories;
     let work = Work::new(joined, histories);
     let mut graph = Graph::default();
     // What this thread makes here is given up before rows are made, and can be taken for these.
-    let ((index, measured), pieces) =
-        rayon::join(|| (Index::new(joined), Measured::new(joined)), || Pieces::cut(joined, &streams, &mut graph));
+    let ((index, measured), pieces) = rayon::join(
+        || (Index::new(joined), Measured::new(joined)),
+        || Pieces::cut(joined, streams.borrow(), &mut graph),
+    );
+    streams.borrow().check()?;
     drop(streams);
     given_up();
     let (index, pieces) = (index?, pieces?);

@@ -30,7 +30,7 @@ use crate::compact::{Connection, Connections, Ends, Message};
 use crate::joined::{Joined, Segment};
 use crate::maps::HashMap;
 use crate::network::FullTimes;
-use crate::packed_stream::PackedStream;
+use crate::packed_streams::PackedStreams;
 use crate::spilled::{Reader, Record, RecordList, RecordLog, Writer};
 
 /// Bytes of a piece at most, but for the rest of its last segment. HDFS forwards and acknowledges packets of 64 KiB.
@@ -44,8 +44,13 @@ const UNKNOWN_ROUND_TRIP_NS: u64 = 250_000;
 /// Window that is assumed where none was heard.
 const UNKNOWN_WINDOW_BYTES: u64 = 256 * 1024;
 
-/// Messages whose segments are unpacked in parallel while those before them are cut, one after the other.
+/// Messages whose segments are unpacked in parallel while those before them are cut, one after the other; and how many bytes these may
+/// have where there is more than one.
 const READ_AT_ONCE: usize = 256;
+const MAX_READ_BYTES: u64 = 4 << 20;
+/// Of these, those that one thread unpacks one behind the other, and segments for which it keeps memory: those of 32 MiB mostly.
+const READ_BY_ONE: usize = 32;
+const MAX_KEPT_SEGMENTS: usize = 1 << 15;
 
 /// What kept a piece from leaving earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,12 +114,39 @@ impl Record for Lead {
     }
 }
 
+/// The segments of some messages.
+#[derive(Clone, Debug, Default)]
+struct SegmentsOf {
+    all: Vec<Segment>,
+    /// Where those of each message end.
+    ends: Vec<usize>,
+}
+
+impl SegmentsOf {
+    fn read(&mut self, streams: &PackedStreams, messages: &[Message<'_>]) -> io::Result<()> {
+        self.all.clear();
+        self.all.shrink_to(MAX_KEPT_SEGMENTS);
+        self.ends.clear();
+        messages.iter().try_for_each(|message| {
+            let part = (message.offset, message.bytes);
+            streams.range(message.connection, message.from_client, part, &mut self.all)?;
+            self.ends.push(self.all.len());
+            Ok(())
+        })
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[Segment]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, end)| &self.all[begin..*end])
+    }
+}
+
 impl Pieces {
     /// Cuts all messages by the `segments` of each connection, and ties the pieces of each to one another.
     ///
     /// # Errors
     /// If segments lie in a file that cannot be read.
-    pub fn cut(joined: &Joined, segments: &[[PackedStream; 2]], graph: &mut Graph) -> io::Result<Self> {
+    pub fn cut(joined: &Joined, segments: &PackedStreams, graph: &mut Graph) -> io::Result<Self> {
         let mut pieces = Self {
             begins: RecordList::within(MAX_BYTES),
             places: RecordList::within(MAX_BYTES),
@@ -124,35 +156,42 @@ impl Pieces {
             paces: [0; 3],
         };
         let mut streams = Streams::of(joined);
-        let read = |messages: &[Message<'_>]| -> io::Result<Vec<Vec<Segment>>> {
-            let segments = messages.par_iter().map(|message| {
-                let of_connection = segments.get(message.connection.index());
-                let stream = of_connection.map(|ways| &ways[usize::from(!message.from_client)]);
-                stream.map_or_else(|| Ok(Vec::new()), |stream| stream.range(message.offset, message.bytes))
-            });
-            segments.collect()
+        let read = |messages: &[Message<'_>], out: &mut [SegmentsOf]| {
+            messages.par_chunks(READ_BY_ONE).zip(out).try_for_each(|(messages, out)| out.read(segments, messages))
         };
-        let mut all = joined.messages.iter();
-        let mut chunk = || all.by_ref().take(READ_AT_ONCE).collect::<Vec<Message<'_>>>();
+        let mut all = joined.messages.iter().peekable();
+        let mut chunk = || {
+            let mut messages: Vec<Message<'_>> = Vec::with_capacity(READ_AT_ONCE);
+            let mut left = MAX_READ_BYTES;
+            while messages.len() < READ_AT_ONCE
+                && let Some(message) = all.next_if(|next| messages.is_empty() || next.bytes <= left)
+            {
+                left = left.saturating_sub(message.bytes);
+                messages.push(message);
+            }
+            messages
+        };
         let mut messages = chunk();
-        let mut segments = read(&messages)?;
+        let [mut segments, mut next] = [(); 2].map(|()| vec![SegmentsOf::default(); READ_AT_ONCE / READ_BY_ONE]);
+        read(&messages, &mut segments)?;
         while !messages.is_empty() {
             let behind = chunk();
             let cut = || -> io::Result<()> {
-                for (message, segments) in messages.iter().zip(segments) {
+                for (message, segments) in messages.iter().zip(segments.iter().flat_map(SegmentsOf::iter)) {
                     let full_uplink = joined.full_uplinks.get(sender_host(joined, message).index());
                     pieces.begin(graph);
                     let state = streams.state(message, &joined.connections);
-                    pieces.cut_message(joined, graph, (message, full_uplink), &segments, state);
+                    pieces.cut_message(joined, graph, (message, full_uplink), segments, state);
                     streams.cut(message);
                     let last = graph.count() - 1;
                     pieces.deliveries.push((graph.arrived(last), number(last)))?;
                 }
                 Ok(())
             };
-            let (cut, read) = rayon::join(cut, || read(&behind));
-            cut?;
-            (messages, segments) = (behind, read?);
+            let (cut, read) = rayon::join(cut, || read(&behind, &mut next));
+            cut.and(read)?;
+            messages = behind;
+            std::mem::swap(&mut segments, &mut next);
         }
         pieces.begin(graph);
         pieces.check()?;

@@ -5,7 +5,7 @@ use trace::rows::{HostRow, JobRow, MessageKind, ProcessRow, TaskKind, TaskRow};
 
 use super::index::Index;
 use crate::capture::sense::LATEST_NS;
-use crate::history::{Attempt, AttemptState, Histories, History};
+use crate::history::{Attempt, AttemptState, BYTES_READ, BYTES_WRITTEN, Histories, History, SHUFFLE_BYTES};
 use crate::joined::Joined;
 use crate::maps::HashMap;
 
@@ -57,9 +57,9 @@ impl<'a> Work<'a> {
                 finish_ns,
                 maps: history.maps,
                 reduces: history.reduces,
-                shuffle_bytes: history.counters.get("REDUCE_SHUFFLE_BYTES").copied(),
-                hdfs_bytes_read: history.counters.get("HDFS_BYTES_READ").copied(),
-                hdfs_bytes_written: history.counters.get("HDFS_BYTES_WRITTEN").copied(),
+                shuffle_bytes: history.counters.get(SHUFFLE_BYTES).copied(),
+                hdfs_bytes_read: history.counters.get(BYTES_READ).copied(),
+                hdfs_bytes_written: history.counters.get(BYTES_WRITTEN).copied(),
                 split_hosts: median(history.split_hosts.values().copied()),
                 input_hosts: u32::try_from(history.input_hosts.len()).ok().filter(|hosts| *hosts > 0),
                 succeeded: history.succeeded,

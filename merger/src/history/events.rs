@@ -69,8 +69,8 @@ pub struct History {
     pub reduces: u32,
     /// Whether it succeeded.
     pub succeeded: bool,
-    /// Totals of its counters by name.
-    pub counters: BTreeMap<String, u64>,
+    /// Totals of its counters by name: of those that are asked for.
+    pub counters: BTreeMap<&'static str, u64>,
     /// Attempts, in order of their ids.
     pub attempts: Vec<Attempt>,
     /// Of each map: how many hosts its split names as near to its data.
@@ -85,8 +85,8 @@ impl History {
     /// Adds counters that the history itself lacks (it was cut off).
     pub fn complete_counters(&mut self, counters: &JobCounters) {
         for (name, value) in counters.total.values().flatten() {
-            if let Ok(value) = u64::try_from(*value) {
-                self.counters.entry(name.clone()).or_insert(value);
+            if let (Some(name), Ok(value)) = (kept(name), u64::try_from(*value)) {
+                self.counters.entry(name).or_insert(value);
             }
         }
     }
@@ -250,14 +250,24 @@ pub(crate) fn job_of(id: &str) -> Option<String> {
     Some(format!("job_{}_{}", parts.next()?, parts.next()?))
 }
 
-fn counters(value: Option<&Value>) -> BTreeMap<String, u64> {
+/// Counters that are asked for: a history has sixty more.
+pub(crate) const SHUFFLE_BYTES: &str = "REDUCE_SHUFFLE_BYTES";
+pub(crate) const BYTES_READ: &str = "HDFS_BYTES_READ";
+pub(crate) const BYTES_WRITTEN: &str = "HDFS_BYTES_WRITTEN";
+
+/// The name of a counter that is asked for.
+pub(super) fn kept(name: &str) -> Option<&'static str> {
+    [SHUFFLE_BYTES, BYTES_READ, BYTES_WRITTEN].into_iter().find(|kept| *kept == name)
+}
+
+fn counters(value: Option<&Value>) -> BTreeMap<&'static str, u64> {
     let groups = value.map(unwrapped).and_then(|value| value.get("groups")).and_then(Value::as_array);
     groups
         .into_iter()
         .flatten()
         .filter_map(|group| group.get("counts").and_then(Value::as_array))
         .flatten()
-        .filter_map(|count| Some((count.get("name")?.as_str()?.to_owned(), count.get("value")?.as_u64()?)))
+        .filter_map(|count| Some((kept(count.get("name")?.as_str()?)?, count.get("value")?.as_u64()?)))
         .collect()
 }
 

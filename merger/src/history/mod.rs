@@ -26,6 +26,7 @@ pub use conf::read_configuration;
 pub(crate) use conf::{SLOW_START, SLOW_START_1};
 pub(crate) use events::job_of;
 pub use events::{Attempt, AttemptState, History};
+pub(crate) use events::{BYTES_READ, BYTES_WRITTEN, SHUFFLE_BYTES};
 
 /// Why the job history could not be read. What is merely cut off or unknown is no error but a [`Loss`].
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ use trace::files;
 use trace::history1::{self, Record};
 use trace::rows::TaskKind;
 
-use super::events::{AttemptState, History};
+use super::events::{AttemptState, History, kept};
 use crate::loss::{Loss, LossKind, Note as _};
 
 /// Bytes of a history of 1.x that are read, at most: some 100,000 attempts.
@@ -65,7 +65,8 @@ fn job(history: &mut History, record: &Record) {
         (history.maps, history.reduces) = (small("FINISHED_MAPS"), small("FINISHED_REDUCES"));
         history.succeeded = status == "SUCCESS";
         let counters = record.counters("COUNTERS").into_values().flatten();
-        history.counters = counters.filter_map(|(name, value)| Some((name, u64::try_from(value).ok()?))).collect();
+        history.counters =
+            counters.filter_map(|(name, value)| Some((kept(&name)?, u64::try_from(value).ok()?))).collect();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Connections, seen from both sides as one.
 
 pub mod content;
+mod flows;
 pub(crate) mod ranges;
 mod split;
 mod stream;
@@ -9,15 +10,15 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
-use rayon::prelude::*;
 use trace::packet::flag;
 
 use crate::capture::HostCapture;
 use crate::capture::flows::FlowKey;
 use crate::capture::observed::Observed;
-use crate::capture::store::FlowPackets;
+use crate::capture::settled::FlowPackets;
 use crate::joined::Stream;
 use content::Content;
+pub(crate) use flows::{ObservedFlow, ObservedFlows};
 use split::{Part, pair, split};
 pub use stream::{Early, Limits};
 use stream::{View, Way, window_shift};
@@ -98,34 +99,6 @@ impl AddressBook {
     pub fn host_of(&self, address: IpAddr, host: Option<usize>) -> Option<usize> {
         if host.is_some() { host } else { self.hosts.get(&address).copied() }
     }
-}
-
-/// A flow, and the hosts that saw it, by number.
-#[derive(Clone, Debug)]
-pub(crate) struct ObservedFlow {
-    /// Its addresses.
-    pub key: FlowKey,
-    /// Hosts.
-    pub hosts: Vec<usize>,
-}
-
-/// All flows that hosts saw, in the order of their addresses.
-pub(crate) fn flows(hosts: &[HostCapture]) -> Vec<ObservedFlow> {
-    let mut seen: Vec<(FlowKey, usize)> = hosts
-        .iter()
-        .enumerate()
-        .flat_map(|(number, host)| host.packets.keys().map(move |key| (*key, number)))
-        .collect();
-    seen.par_sort_unstable();
-    let by_key = seen.chunk_by(|a, b| a.0 == b.0);
-    let flow = |seen: &[(FlowKey, usize)]| ObservedFlow {
-        key: seen[0].0,
-        hosts: seen.iter().map(|(_, host)| *host).collect(),
-    };
-    let mut flows: Vec<ObservedFlow> = by_key.map(flow).collect();
-    // There are many, and how many was not known before.
-    flows.shrink_to_fit();
-    flows
 }
 
 /// What a host saw of a connection, without its packets.

@@ -5,7 +5,7 @@ use trace::packet::flag;
 use super::content::Content;
 use super::ranges::Ranges;
 use crate::capture::observed::Observed;
-use crate::capture::store::FlowPackets;
+use crate::capture::settled::FlowPackets;
 use crate::joined::{Segment, Stream};
 
 /// Payload of a full segment over Ethernet without options (1,500 bytes less IPv4 and TCP headers).

@@ -126,6 +126,7 @@ impl ByteLog {
                 self.blocks.push(Block { begin: self.filed, at });
                 self.filed += self.tail.len();
                 self.tail.clear();
+                self.tail.shrink_to(self.max_tail);
             }
             // What cannot leave memory stays there.
             Err(error) => *failed = Some(error),
@@ -133,7 +134,6 @@ impl ByteLog {
     }
 
     /// How many bytes there are.
-    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.filed + self.tail.len()
     }

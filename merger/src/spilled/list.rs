@@ -98,6 +98,11 @@ impl<T: Record> RecordList<T> {
         first
     }
 
+    /// The records of some places.
+    pub fn part(&self, places: Range<usize>) -> Vec<T> {
+        places.map(|place| self.get(place)).collect()
+    }
+
     /// The records of a page, by its number; [`PAGE`] of them but in the last one.
     pub(super) fn page(&self, page: usize) -> Vec<T> {
         let mut pages = self.pages.borrow_mut();
@@ -183,7 +188,8 @@ impl<T: Record> Pages<T> {
     /// A frame for a page, without records.
     fn free_frame(&mut self, page: usize) -> usize {
         if self.frames.len() < self.max_frames {
-            let records = Vec::with_capacity(PAGE);
+            // There are many lists of a few records.
+            let records = if page == 0 { Vec::new() } else { Vec::with_capacity(PAGE) };
             self.frames.push(Frame { page, records, in_use: true, changed: false, filed: false });
             return self.frames.len() - 1;
         }

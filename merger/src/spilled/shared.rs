@@ -1,6 +1,7 @@
 //! A list whose records are appended, and then read by several threads.
 
 use std::io;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::list::RecordList;
@@ -74,6 +75,24 @@ impl<T: Record> SharedList<T> {
     /// How many records lie in front of the first that is not before something; all that are lie in front.
     pub fn partition_point(&self, is_before: impl Fn(&T) -> bool) -> usize {
         self.with(|list| list.partition_point(is_before))
+    }
+
+    /// As [`SharedList::partition_point`], of the records of some places.
+    pub fn partition_point_in(&self, places: Range<usize>, is_before: impl Fn(&T) -> bool) -> usize {
+        self.with(|list| list.partition_point_in(places, is_before))
+    }
+
+    /// The last of the records that are before something; all that are lie in front.
+    pub fn last_before(&self, is_before: impl Fn(&T) -> bool) -> Option<T> {
+        self.with(|list| list.partition_point(is_before).checked_sub(1).map(|place| list.get(place)))
+    }
+
+    /// The records behind those that are before something, up to the last that is before or at it; all lie in this order.
+    pub fn between(&self, is_before: impl Fn(&T) -> bool, is_before_or_at: impl Fn(&T) -> bool) -> Vec<T> {
+        self.with(|list| {
+            let first = list.partition_point(is_before);
+            list.part(first..list.partition_point_in(first..list.len(), is_before_or_at))
+        })
     }
 
     /// Whether all could be written and read.

@@ -24,7 +24,7 @@ fn both_sides_are_one_connection_with_times_of_both() {
     assert!(row.syn_seen && row.end_seen && !row.loopback);
     assert_eq!((row.client_missing_bytes, row.server_missing_bytes), (0, 0));
     assert_eq!(row.handshake_ns, Some(2 * DELAY_NS));
-    let segments = &merged.joined.stream(row.connection, true).unpacked().unwrap().segments;
+    let segments = &merged.joined.streams.stream(row.connection, true).unwrap().segments;
     assert_eq!((segments[0].sent_ns, segments[0].delivered_ns), (at(10), at(10) + DELAY_NS));
     let windows: Vec<u64> = segments.iter().map(|segment| segment.window_bytes).collect();
     assert_eq!(windows, [65_160, 502 << 7], "that of the SYN as it stands, then scaled as the handshake tells");
@@ -116,7 +116,7 @@ fn what_is_sent_again_counts_once_and_arrives_in_order() {
     assert_bytes_are_conserved(&merged);
     let row = &connections(&merged)[0];
     assert_eq!((row.client_bytes, row.client_retransmitted_bytes, row.client_missing_bytes), (1500, 500, 0));
-    let segments = &merged.joined.stream(row.connection, true).unpacked().unwrap().segments;
+    let segments = &merged.joined.streams.stream(row.connection, true).unwrap().segments;
     let stated: Vec<(u64, u64, u64, bool)> =
         segments.iter().map(|s| (s.offset, s.sent_ns, s.delivered_ns, s.retransmitted)).collect();
     assert_eq!(
@@ -158,7 +158,7 @@ fn what_one_host_lost_comes_from_the_other() {
     assert_bytes_are_conserved(&merged);
     let row = &connections(&merged)[0];
     assert_eq!((row.client_bytes, row.client_missing_bytes), (800, 0));
-    assert_eq!(merged.joined.stream(row.connection, true).unpacked().unwrap().segments[1].sent_ns, arrived);
+    assert_eq!(merged.joined.streams.stream(row.connection, true).unwrap().segments[1].sent_ns, arrived);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn loopback_is_seen_once_and_has_one_host() {
     let row = &connections(&merged)[0];
     assert!(row.loopback);
     assert_eq!((row.client_bytes, row.client_retransmitted_bytes), (3000, 0));
-    let segment = merged.joined.stream(row.connection, true).unpacked().unwrap().segments[0];
+    let segment = merged.joined.streams.stream(row.connection, true).unwrap().segments[0];
     assert_eq!((segment.sent_ns, segment.delivered_ns), (at(10), at(10)));
 }
 
@@ -240,7 +240,7 @@ fn giant_segments_are_matched_by_their_bytes() {
     assert_bytes_are_conserved(&merged);
     let row = &connections(&merged)[0];
     assert_eq!((row.client_bytes, row.client_retransmitted_bytes), (130_000, 0));
-    let segments = &merged.joined.stream(row.connection, true).unpacked().unwrap().segments;
+    let segments = &merged.joined.streams.stream(row.connection, true).unwrap().segments;
     assert_eq!(segments.len(), 2, "as the sender's host saw them");
     assert_eq!(segments[0].delivered_ns, at(10) + DELAY_NS + 44 * 10_000, "with the last of their pieces");
 }

@@ -297,7 +297,7 @@ pub fn assert_bytes_are_conserved(merged: &Merged) {
                 end += row.bytes;
             }
             assert_eq!(end, bytes + missing, "connection {connection:?}");
-            let stream = merged.joined.stream(connection.connection, from_client).unpacked().unwrap();
+            let stream = merged.joined.streams.stream(connection.connection, from_client).unwrap();
             let seen: u64 = stream.segments.iter().map(|segment| u64::from(segment.bytes)).sum();
             assert_eq!(seen, bytes);
             for pair in stream.segments.windows(2) {

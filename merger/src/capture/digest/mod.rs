@@ -150,8 +150,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(drawn in packets(), limit in prop_oneof![Just(0u64), Just(1 << 20)]) {
-            let host = host(&drawn, limit);
+        fn what_is_written_is_read_again(
+            drawn in packets(), limit in prop_oneof![Just(0u64), Just(1 << 20)], settles in any::<bool>(),
+        ) {
+            let mut host = host(&drawn, limit);
+            if settles {
+                host.packets.settle().unwrap();
+            }
             let mut bytes = Vec::new();
             write(&host, &mut bytes).unwrap();
             let found = read_back(&bytes).unwrap();

@@ -9,7 +9,8 @@ use trace::packet::flag;
 use super::{BLOCK_PACKETS, DigestError, END, Head, MAGIC, MAX_HEAD_BYTES, MAX_RECORD_BYTES, VERSION};
 use crate::capture::host::HostCapture;
 use crate::capture::observed::{Context, MAX_HEAD, Observed};
-use crate::capture::store::{FlowPackets, Packets};
+use crate::capture::settled::FlowPackets;
+use crate::capture::store::Packets;
 use crate::varint;
 use crate::volume::Volume;
 
@@ -79,7 +80,7 @@ fn record<T: Serialize>(out: &mut impl Write, record: &T) -> Result<(), DigestEr
 }
 
 fn flows(out: &mut impl Write, packets: &Packets) -> io::Result<()> {
-    number(out, packets.keys().count() as u64)?;
+    number(out, packets.flow_count() as u64)?;
     let mut columns = Columns::default();
     for flow in packets.stored() {
         let (key, flow) = flow?;

@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use merger::causality::{Causal, build};
 use merger::compact::{Connection, Ends, Figures};
 use merger::joined::{Joined, JvmEvent, Segment, Stream, ThreadStart};
-use merger::packed_stream::PackedStream;
 use trace::ids::{ConnectionId, EventId, HostId, MessageId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::rows::{
@@ -26,6 +25,8 @@ pub struct Scenario {
     pub captures: Vec<std::path::PathBuf>,
     spans: Vec<(SpanRow, Option<usize>, Option<usize>)>,
     messages: Vec<MessageRow>,
+    /// By connection: from the client, from the server.
+    streams: Vec<[Stream; 2]>,
     pub steps: Vec<(StepRow, usize)>,
 }
 
@@ -84,7 +85,7 @@ impl Scenario {
             protocol,
             figures: Figures::default(),
         });
-        self.joined.streams.push([PackedStream::default(), PackedStream::default()]);
+        self.streams.push(<[Stream; 2]>::default());
         connection
     }
 
@@ -114,15 +115,13 @@ impl Scenario {
         call: i64,
         segments: &[Segment],
     ) -> usize {
-        let packed = &mut self.joined.streams[connection.index()][usize::from(!from_client)];
-        let mut stream: Stream = packed.unpacked().unwrap();
+        let stream = &mut self.streams[connection.index()][usize::from(!from_client)];
         let offset = stream.segments.last().map_or(0, |last| last.offset + u64::from(last.bytes));
         let mut end = offset;
         for segment in segments {
             stream.segments.push(Segment { offset: end, ..*segment });
             end += u64::from(segment.bytes);
         }
-        *packed = PackedStream::of(&stream);
         self.messages.push(MessageRow {
             message: MessageId(0),
             connection,
@@ -260,6 +259,7 @@ impl Scenario {
         self.joined.steps.sort_by_key(|row| (row.message, row.kind as u8, row.begin_ns));
         self.joined.window_ns = (0, self.messages.iter().map(|message| message.delivered_ns).max().unwrap_or(0));
         self.joined.histories = merger::history::read(&self.captures).unwrap();
+        self.joined.streams = self.streams.iter().collect();
         let causal = build(&self.joined).unwrap();
         Inferred { joined: self.joined, causal, ids }
     }
