@@ -1,5 +1,6 @@
 //! Reads and writes the tables of a trace, and any other table of rows, as Parquet. The only crate that uses polars.
 
+mod damage;
 pub mod describe;
 mod error;
 pub mod memory;

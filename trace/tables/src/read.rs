@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use polars::prelude::{DataFrame, DataType, ParquetReader, PolarsError, SerReader
 use trace::folder::open_named;
 use trace::rows::{Column, Row, RowError};
 
+use crate::damage;
 use crate::error::TableError;
 use crate::memory::machine_bytes;
 
@@ -32,9 +34,8 @@ pub fn read_rows<R: Row>(folder: &Path) -> Result<Vec<R>, TableError> {
 pub fn read_rows_within<R: Row>(folder: &Path, memory_bytes: u64) -> Result<Vec<R>, TableError> {
     let path = folder.join(format!("{}.parquet", R::NAME));
     let file = open_named(&path).map_err(|source| io(&path, source))?;
-    let parquet = |source: PolarsError| TableError::Parquet { path: path.clone(), source: Box::new(source) };
     let mut reader = ParquetReader::new(file.try_clone().map_err(|source| io(&path, source))?);
-    let there = reader.schema().map_err(parquet)?;
+    let there = parsed(&path, || reader.schema())?;
     // Traces of earlier versions lack columns that came later; these are nullable.
     let is_nullable: Vec<bool> = R::describe_columns().iter().map(|column| column.nullable).collect();
     let lacks = |(name, is_nullable): (&&'static str, &bool)| (!there.contains(name)).then_some((*name, *is_nullable));
@@ -44,7 +45,7 @@ pub fn read_rows_within<R: Row>(folder: &Path, memory_bytes: u64) -> Result<Vec<
         return Err(TableError::MissingColumn { path, column, found });
     }
     let is_there = |name: &str| lacking.iter().all(|(lacks, _)| *lacks != name);
-    let metadata = Arc::clone(reader.get_metadata().map_err(parquet)?);
+    let metadata = parsed(&path, || reader.get_metadata().cloned())?;
     let groups = || metadata.row_groups.iter().map(|group| group.num_rows());
     // Both are what the file says.
     let count = groups().fold(0, usize::saturating_add).max(metadata.num_rows);
@@ -54,13 +55,14 @@ pub fn read_rows_within<R: Row>(folder: &Path, memory_bytes: u64) -> Result<Vec<
         return Err(too_large(least_bytes));
     }
     let needed: Vec<String> = R::COLUMNS.iter().filter(|name| is_there(name)).map(|name| (*name).to_owned()).collect();
+    parsed(&path, || damage::check(&file, &metadata, &needed, memory_bytes))?;
     let mut rows = Vec::new();
     rows.try_reserve_exact(count).map_err(|_| too_large(least_bytes))?;
     for part in parts(groups()) {
         let mut reader = ParquetReader::new(file.try_clone().map_err(|source| io(&path, source))?);
         reader.set_metadata(Arc::clone(&metadata));
         let reader = reader.with_columns(Some(needed.clone())).with_slice(Some((part.start, part.len())));
-        let frame = reader.finish().map_err(parquet)?;
+        let frame = parsed(&path, || reader.finish())?;
         for name in &needed {
             least_bytes = least_bytes.saturating_add(text_bytes(&frame, name));
         }
@@ -99,6 +101,13 @@ fn parts(groups: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
         }
     }
     parts
+}
+
+/// What the Parquet library makes of a file. It does not bear all damage: where it panics, that is an error like others.
+fn parsed<T>(path: &Path, parse: impl FnOnce() -> Result<T, PolarsError>) -> Result<T, TableError> {
+    let panicked = |_| Err(PolarsError::ComputeError("the file is damaged: the Parquet library gave up on it".into()));
+    let parsed = catch_unwind(AssertUnwindSafe(parse)).unwrap_or_else(panicked);
+    parsed.map_err(|source| TableError::Parquet { path: path.into(), source: Box::new(source) })
 }
 
 fn io(path: &Path, source: io::Error) -> TableError {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use polars::prelude::{DataType, ParquetReader, ParquetWriter, SerReader};
 use trace::ids::{ConnectionId, EventId, JobId, TimerId};
-use trace::rows::{Carrier, Column, DependencyRow, Evidence, JobRow, On, Row as _, TimerRow, Trace};
+use trace::rows::{Carrier, Column, DependencyRow, Evidence, JobRow, On, Row, TimerRow, Trace};
 use trace_tables::{
     TableError, read_rows, read_rows_within, read_trace, write_columns, write_row_iter, write_rows, write_trace,
 };
@@ -102,6 +102,42 @@ fn a_cut_table_is_refused_with_its_path() {
         assert!(matches!(error, TableError::Parquet { .. }), "{error:?}");
         assert!(error.to_string().contains("dependencies.parquet"), "{error}");
     }
+}
+
+/// Bytes of tables changed at random, the same ones each time: their rows are others then, or there is an error that names the file.
+fn damage<R: Row>(rows: &[R]) {
+    const TIMES: usize = 1_000;
+    let folder = tempfile::tempdir().unwrap();
+    write_rows(folder.path(), rows).unwrap();
+    let name = format!("{}.parquet", R::NAME);
+    let path = folder.path().join(&name);
+    let whole = fs::read(&path).unwrap();
+    let mut state = 1u64;
+    let mut below = |end: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % end
+    };
+    let mut refused = 0;
+    for _ in 0..TIMES {
+        let mut damaged = whole.clone();
+        for _ in 0..[1, 3, 20][below(3)] {
+            damaged[below(whole.len())] = below(256) as u8;
+        }
+        fs::write(&path, damaged).unwrap();
+        if let Err(error) = read_rows_within::<R>(folder.path(), 10_000_000) {
+            assert!(error.to_string().contains(&name), "{error}");
+            refused += 1;
+        }
+    }
+    assert!(refused > TIMES / 2, "{refused}");
+}
+
+#[test]
+fn a_damaged_table_is_refused_or_read_and_never_a_panic() {
+    damage(&(0..300).flat_map(|_| dependencies()).collect::<Vec<_>>());
+    damage(
+        &(0..300).map(|number| TimerRow { name: format!("timer {}", number % 7), ..timer(number) }).collect::<Vec<_>>(),
+    );
 }
 
 #[test]
