@@ -35,6 +35,8 @@ pub fn read_rows_within<R: Row>(folder: &Path, memory_bytes: u64) -> Result<Vec<
     let path = folder.join(format!("{}.parquet", R::NAME));
     let file = open_named(&path).map_err(|source| io(&path, source))?;
     let mut reader = ParquetReader::new(file.try_clone().map_err(|source| io(&path, source))?);
+    let metadata = Arc::new(parsed(&path, || damage::metadata(&file, memory_bytes))?);
+    reader.set_metadata(Arc::clone(&metadata));
     let there = parsed(&path, || reader.schema())?;
     // Traces of earlier versions lack columns that came later; these are nullable.
     let is_nullable: Vec<bool> = R::describe_columns().iter().map(|column| column.nullable).collect();
@@ -45,7 +47,6 @@ pub fn read_rows_within<R: Row>(folder: &Path, memory_bytes: u64) -> Result<Vec<
         return Err(TableError::MissingColumn { path, column, found });
     }
     let is_there = |name: &str| lacking.iter().all(|(lacks, _)| *lacks != name);
-    let metadata = parsed(&path, || reader.get_metadata().cloned())?;
     let groups = || metadata.row_groups.iter().map(|group| group.num_rows());
     // Both are what the file says.
     let count = groups().fold(0, usize::saturating_add).max(metadata.num_rows);

@@ -121,7 +121,10 @@ fn damage<R: Row>(rows: &[R]) {
     for _ in 0..TIMES {
         let mut damaged = whole.clone();
         for _ in 0..[1, 3, 20][below(3)] {
-            damaged[below(whole.len())] = below(256) as u8;
+            // Single bytes, or what a number of any length may be at most.
+            let (begin, length) = (below(whole.len()), [1, 1, 5, 10][below(4)]);
+            let most = [0xff, 0x7f, below(256) as u8][if length == 1 { 2 } else { below(3) }];
+            damaged[begin..].iter_mut().take(length).for_each(|byte| *byte = most);
         }
         fs::write(&path, damaged).unwrap();
         if let Err(error) = read_rows_within::<R>(folder.path(), 10_000_000) {
