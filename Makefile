@@ -3,7 +3,7 @@
 # Everything is built in one profile (release) and in two fixed groups of packages, so that shared dependencies are
 # compiled once: those that read tables (polars, 5 minutes on two cores), and the agents with the lab.
 
-TABLES  := -p trace-tables -p merger -p netsim -p congestion -p coflow -p job-profile -p mapreduce -p pages -p program -p causal -p replay -p hadoptic-tests
+TABLES  := -p trace-tables -p merger -p netsim -p netsim-rank -p congestion -p coflow -p job-profile -p mapreduce -p pages -p program -p causal -p replay -p hadoptic-tests
 AGENTS  := -p trace -p man-pages -p sniffer -p dumpingd -p deploy -p lab -p test-support
 PROGRAMS := target/release
 JAR     := hadoop-patches/target/hadoptic-agent.jar
@@ -33,7 +33,7 @@ tables:
 
 ranks:
 	@tests/mpi.sh || { echo "make ranks needs an MPI library and libclang: apt-get install libmpich-dev libclang-dev" >&2; exit 2; }
-	cargo build --release -p netsim --features mpi --bin netsim-rank
+	cargo build --release $(TABLES) --features netsim-rank/mpi --bin netsim-rank
 
 agents:
 	cargo build --release $(AGENTS)
@@ -97,12 +97,12 @@ fuzz:
 	@tests/fuzz.sh
 
 # In a folder of its own: it neither waits for builds nor lets them wait, so that `make test` runs it beside its tests.
+lint: MPI = $(shell tests/mpi.sh && echo --features netsim-rank/mpi)
 lint: export CARGO_TARGET_DIR := target/lint
 lint:
 	cargo fmt --all --check
-	cargo clippy --release $(TABLES) --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps $(TABLES)
-	if tests/mpi.sh; then cargo clippy --release -p netsim --features mpi --bin netsim-rank -- -D warnings; fi
+	cargo clippy --release $(TABLES) $(MPI) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps $(TABLES) $(MPI)
 	if [ -e /usr/include/pcap/pcap.h ]; then cargo clippy --release $(AGENTS) --all-targets -- -D warnings; fi
 	if [ -e /usr/include/pcap/pcap.h ]; then RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps $(AGENTS); fi
 

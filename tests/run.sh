@@ -6,11 +6,11 @@ tests/disk.sh || exit 1
 failed=()
 skipped=()
 log=$(mktemp)
-lint_log=$(mktemp)
+beside=$(mktemp -d)
 # Here tests say what they could not do, a line each: "PACKAGE TEST: REASON".
 HADOPTIC_SKIPPED=$(mktemp)
 export HADOPTIC_SKIPPED
-trap 'kill $(jobs -p) 2>/dev/null; rm -f "$log" "$lint_log" "$HADOPTIC_SKIPPED"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$log" "$beside" "$HADOPTIC_SKIPPED"' EXIT
 # A checkout that is built once gains nothing from it: 3:52 in place of 4:33 for the programs of the tables group.
 [ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0
 part() { # part NAME COMMAND...
@@ -47,36 +47,57 @@ tests/needs.sh || complete=no
 [ $complete = yes ] || [ "$(id -u)" != 0 ] || failed+=("installing what is missing")
 
 part "formats" cargo fmt --all --check
-# At the lowest priority beside all that follows: it takes the time in which a core waits, for a cluster or a single compiler.
-nice -n 19 make --no-print-directory lint >"$lint_log" 2>&1 &
-lint=$!
-tables=(-p trace-tables -p merger -p netsim -p congestion -p coflow -p job-profile -p mapreduce -p pages -p program -p causal -p replay -p hadoptic-tests)
-# Built apart, so that nothing else needs an MPI library. Where there is none, the tests that need it say so.
+tables=(-p trace-tables -p merger -p netsim -p netsim-rank -p congestion -p coflow -p job-profile -p mapreduce -p pages -p program -p causal -p replay -p hadoptic-tests)
+agents=(-p trace -p man-pages -p sniffer -p dumpingd -p deploy -p lab -p test-support)
+# Where there is no MPI library, the tests that need this program say so.
 if tests/mpi.sh; then
-    part "ranks: program" cargo build --release -p netsim --features mpi --bin netsim-rank
+    part "ranks: program" cargo build --release "${tables[@]}" --features netsim-rank/mpi --bin netsim-rank
 fi
-part "tables: merger, replay and what crosses parts" \
-    cargo test --release --no-fail-fast "${tables[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
-
+part "tables: building" cargo test --release --no-run "${tables[@]}"
+with_agents=no
 if [ -e /usr/include/pcap/pcap.h ]; then
+    with_agents=yes
     if command -v mvn >/dev/null && command -v javac >/dev/null; then
         part "hadoop-patches" mvn -q -B -f hadoop-patches/pom.xml package
     else
         skipped+=("hadoop-patches and jobs on real clusters: no Maven or no JDK")
     fi
-    agents=(-p trace -p man-pages -p sniffer -p dumpingd -p deploy -p lab -p test-support)
     part "agents: programs for the clusters of the tests" cargo build --release "${agents[@]}"
-    part "agents and lab" cargo test --release --no-fail-fast "${agents[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
+    part "agents: building" cargo test --release --no-run "${agents[@]}"
 else
     skipped+=("sniffer, dumpingd, hadoptic, lab: no libpcap headers")
 fi
-wait "$lint"
-lint_status=$?
-lints() {
-    cat "$lint_log"
-    return $lint_status
+
+# Agents and clusters mostly wait. What only calculates has the time in which they do: all is built, and it runs beside them
+# at the lowest priority, what it says is shown at its end.
+beside() { # beside NAME COMMAND...
+    local name=$1 begin=$SECONDS
+    shift
+    # A session of its own, to be ended with all that it started.
+    setsid nice -n 19 "$@" >"$beside/$name" 2>&1 &
+    wait $!
+    echo "$? $((SECONDS - begin))" >"$beside/$name.end"
 }
-part "lints and documentation" lints
+show() { # show NAME TITLE
+    local status=none seconds=0
+    read -r status seconds <"$beside/$1.end"
+    echo
+    echo "== $2"
+    tee -a "$log" <"$beside/$1"
+    [ "$status" = 0 ] || failed+=("$2")
+    echo "== $2: $seconds s"
+}
+{
+    trap 'for session in $(jobs -p); do kill -- "-$session" 2>/dev/null; done; exit 1' TERM
+    beside tables cargo test --release --no-fail-fast "${tables[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
+    beside lint make --no-print-directory lint
+} &
+if [ $with_agents = yes ]; then
+    part "agents and lab" cargo test --release --no-fail-fast "${agents[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
+fi
+wait
+show tables "tables: merger, replay and what crosses parts"
+show lint "lints and documentation"
 [ "$(count ignored)" = 0 ] || skipped+=("$(count ignored) tests that need root: in network namespaces, on real clusters")
 [ $complete = yes ] || skipped+=("what needs the missing packages named above")
 
