@@ -14,10 +14,9 @@ use crate::capture::layout::{DIGEST, FileKind, HostFolder, hosts_of};
 use crate::capture::reading::Reading;
 use crate::error::MergeError;
 use crate::file_copy;
-use crate::history::{self, left_out};
+use crate::history;
+use crate::left_out::{self, LEFT_OUT};
 use crate::progress::{Progress, Unit};
-
-use left_out::LEFT_OUT;
 
 /// The folder of job histories in a capture.
 const JOB: &str = "job";
@@ -77,6 +76,7 @@ pub fn digest(capture: &Path, out: &Path, packet_bytes: u64, progress: &impl Pro
     let mut digests = Digests { out: out.into(), hosts: of_hosts?, ..Digests::default() };
     let refused = skipped.iter().map(|(name, reason)| format!("{}: {reason}", capture.join(name).display()));
     digests.refused.extend(refused);
+    left_out::write(out, &skipped).map_err(MergeError::io(out.join(LEFT_OUT)))?;
     if hosts.first().is_some_and(|host| host.folder.path() != capture) {
         copy_jobs(capture, out, &mut digests)?;
     }

@@ -48,6 +48,7 @@ pub mod join;
 pub mod joined;
 pub mod jvm_events;
 pub mod kernel;
+mod left_out;
 pub mod loss;
 mod maps;
 pub mod memory;

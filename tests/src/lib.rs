@@ -5,6 +5,7 @@ pub mod interruption;
 pub mod job_matrix;
 pub mod lab_network;
 pub mod lab_runs;
+pub mod options;
 pub mod prediction;
 pub mod process;
 pub mod structure;

@@ -88,8 +88,8 @@ fn benchmarks_explain_themselves_and_refuse_what_they_do_not_know() {
     }
     assert!(help.contains("benchmarks --only goal"), "{help}");
     for (arguments, reason) in [
-        (&["--runs", "0"][..], "at least one run"),
-        (&["--runs", "few"], "a number is needed"),
+        (&["--runs", "0"][..], "a number from 1 on is needed"),
+        (&["--runs", "few"], "a number from 1 on is needed"),
         (&["--fast"], "--fast"),
         (&["--only", "no-such-benchmark"], "no benchmark has that in its name"),
     ] {

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use trace::folder::{Folder, Kind};
 
 use crate::error::MergeError;
+use crate::left_out::{self, LEFT_OUT, Reasons};
 
 /// A host's digest.
 pub(crate) const DIGEST: &str = "digest.hdg.zst";
@@ -257,14 +258,14 @@ fn user_of(name: &str) -> Option<u32> {
 }
 
 /// The hosts' folders of a capture, by name: its folders, or itself if it is one host's. Says also what was left out.
-pub(crate) fn hosts_of(capture: &Path) -> Result<(Vec<HostFolder>, LeftOut), MergeError> {
+pub(crate) fn hosts_of(capture: &Path) -> Result<(Vec<HostFolder>, Reasons), MergeError> {
     let root = Folder::open(capture).map_err(MergeError::io(capture))?;
     let names = root.names().map_err(MergeError::io(capture))?.names;
     if holds_records(&names) {
-        return Ok((vec![HostFolder::of(name_of(capture)?, root)?], Vec::new()));
+        return Ok((vec![HostFolder::of(name_of(capture)?, root)?], Reasons::new()));
     }
     let mut hosts = Vec::new();
-    let mut left_out = Vec::new();
+    let mut left_out = left_out::read(&root).map_err(MergeError::io(capture.join(LEFT_OUT)))?;
     for name in &names {
         match root.kind(name) {
             Ok(Some(Kind::Folder)) => {
@@ -274,7 +275,9 @@ pub(crate) fn hosts_of(capture: &Path) -> Result<(Vec<HostFolder>, LeftOut), Mer
                     hosts.push(HostFolder::of(name.clone(), inner)?);
                 }
             }
-            Ok(Some(Kind::Link)) => left_out.push((name.clone(), "it is a link; name the folder itself".to_owned())),
+            Ok(Some(Kind::Link)) => {
+                left_out.insert(name.clone(), "it is a link; name the folder itself".to_owned());
+            }
             _ => {}
         }
     }
@@ -290,7 +293,7 @@ pub(crate) fn hosts_of(capture: &Path) -> Result<(Vec<HostFolder>, LeftOut), Mer
         host.outer = Some(root);
         host.take_jvms(true);
     } else if has_jvms && !hosts.iter().any(|host| host.name == JVM_FOLDER) {
-        left_out.push((JVM_FOLDER.to_owned(), "it is not told which host's JVMs these are".to_owned()));
+        left_out.insert(JVM_FOLDER.to_owned(), "it is not told which host's JVMs these are".to_owned());
     }
     if hosts.is_empty() { Err(MergeError::NoHosts { path: capture.into() }) } else { Ok((hosts, left_out)) }
 }

@@ -96,8 +96,7 @@ pub(crate) fn find(captures: &[PathBuf]) -> Result<Found, MergeError> {
     let mut left_out = Vec::new();
     for capture in captures {
         let (hosts, skipped) = layout::hosts_of(capture)?;
-        let full = |name: String| capture.join(name).display().to_string();
-        left_out.extend(skipped.into_iter().map(|(name, reason)| (full(name), reason)));
+        left_out.extend(skipped);
         for host in hosts {
             let path = host.folder.path();
             let real = path.canonicalize().map_err(MergeError::io(path))?;

@@ -5,7 +5,6 @@
 
 mod conf;
 mod events;
-pub(crate) mod left_out;
 mod racks;
 mod records;
 
@@ -20,6 +19,7 @@ use trace::folder::{Folder, Kind};
 use trace::truth::CountersByJob;
 
 use crate::capture::host::is_damage;
+use crate::left_out::{self, LEFT_OUT};
 use crate::loss::{Loss, LossKind, Note as _};
 
 pub use conf::read_configuration;
@@ -107,8 +107,10 @@ pub fn read(captures: &[PathBuf]) -> Result<Histories, HistoryError> {
     let mut counters = CountersByJob::new();
     for capture in captures {
         let Some(folder) = job_folder(capture)? else { continue };
-        let (left_out, losses) = left_out_of(&folder)?;
-        histories.losses.extend(losses);
+        let mut left_out = left_out::read(&folder).map_err(io_error(&folder.path().join(LEFT_OUT)))?;
+        if let Some(reason) = left_out.remove(LEFT_OUT) {
+            histories.losses.lost(&at(LEFT_OUT), LossKind::Unusable(reason), 1);
+        }
         let names = folder.names().map_err(io_error(folder.path()))?.names;
         let here: BTreeSet<&str> = names.iter().map(String::as_str).collect();
         let mut all: Vec<(&str, Option<&str>)> = here.iter().map(|name| (*name, None)).collect();
@@ -132,19 +134,6 @@ pub fn read(captures: &[PathBuf]) -> Result<Histories, HistoryError> {
     }
     histories.jobs.sort_by(|a, b| (a.submit_ms, &a.id).cmp(&(b.submit_ms, &b.id)));
     Ok(histories)
-}
-
-/// Files that were left out when a `job/` folder was copied, with the reasons; or that these cannot be read.
-fn left_out_of(folder: &Folder) -> Result<(left_out::Reasons, Vec<Loss>), HistoryError> {
-    let mut losses = Vec::new();
-    match left_out::read(folder) {
-        Ok(reasons) => Ok((reasons, losses)),
-        Err(error) if is_damage(&error) => {
-            losses.lost(&at(left_out::LEFT_OUT), LossKind::Unusable(error.to_string()), 1);
-            Ok((left_out::Reasons::new(), losses))
-        }
-        Err(error) => Err(io_error(&folder.path().join(left_out::LEFT_OUT))(error)),
-    }
 }
 
 /// Whether a file of a `job/` folder tells anything, by its name.

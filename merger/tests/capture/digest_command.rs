@@ -193,10 +193,34 @@ fn what_is_no_file_among_the_histories_is_said_and_stands_in_the_trace() {
     }
     assert!(fs::symlink_metadata(out.join("job/job_1_0001_conf.xml")).is_err());
     assert_same(&[&capture], &[&out]);
-    // What cannot be understood of it is a loss, and no failure.
+    // What cannot be understood of it is a loss, and no failure: of a digest, of a capture, and of what is made of that.
     fs::write(out.join("job/left-out.json"), "[").unwrap();
     let notes = String::from_utf8(trace(&[&out])["manifest.json"].clone()).unwrap();
     assert!(notes.contains("job/left-out.json"), "{notes}");
+    fs::write(capture.join("job/left-out.json"), "[").unwrap();
+    fs::remove_dir_all(&out).unwrap();
+    assert_eq!(merger(&["digest", "--out"], &[&out, &capture]).status.code(), Some(1));
+    assert_same(&[&capture], &[&out]);
+}
+
+#[test]
+fn what_is_no_folder_among_the_hosts_is_said_and_stands_in_the_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, out) = (folder.path().join("capture"), folder.path().join("digests"));
+    talk(&capture);
+    std::os::unix::fs::symlink(capture.join("w1"), capture.join("w9")).unwrap();
+    fs::create_dir(capture.join("jvm")).unwrap();
+    let output = merger(&["digest", "--out"], &[&out, &capture]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("capture/w9: it is a link") && said.contains("capture/jvm: "), "{said}");
+    let notes = String::from_utf8(trace(&[&out])["manifest.json"].clone()).unwrap();
+    assert!(notes.contains("w9") && notes.contains("it is a link"), "{notes}");
+    assert_same(&[&capture], &[&out]);
+    // What cannot be understood of the list is a loss.
+    fs::write(out.join("left-out.json"), "[").unwrap();
+    let notes = String::from_utf8(trace(&[&out])["manifest.json"].clone()).unwrap();
+    assert!(notes.contains("left-out.json"), "{notes}");
 }
 
 #[test]

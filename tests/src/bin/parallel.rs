@@ -8,6 +8,7 @@ use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
+use hadoptic_tests::options::at_least_one;
 use pages::chart::{Chart, Line, standing};
 use serde_json::Value;
 
@@ -40,7 +41,7 @@ struct Options {
     #[arg(long, value_name = "NUMBER", default_value_t = 128)]
     ports: u64,
     /// The most threads [default: as many as there are cores].
-    #[arg(long, value_name = "NUMBER", value_parser = threads)]
+    #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
     threads: Option<usize>,
 }
 
@@ -96,14 +97,6 @@ impl Options {
 
 fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
-}
-
-fn threads(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("at least one thread is needed".to_owned()),
-        Ok(threads) => Ok(threads),
-        Err(_) => Err("a number is needed".to_owned()),
-    }
 }
 
 fn head(options: &Options) -> String {

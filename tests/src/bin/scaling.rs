@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
+use hadoptic_tests::options::at_least_one;
 use hadoptic_tests::process::{cpu_seconds, memory_peak_bytes};
 use pages::chart::{Chart, Line, standing};
 
@@ -28,7 +29,7 @@ struct Options {
     #[arg(long, value_name = "FOLDER", default_value = "docs")]
     out: PathBuf,
     /// Runs of which the least CPU time counts, 1 at least.
-    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = runs)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = at_least_one)]
     runs: usize,
     /// No network has more hosts.
     #[arg(long, value_name = "HOSTS", default_value_t = 4_096)]
@@ -101,14 +102,6 @@ const fn cpu(cost: &Cost) -> f64 {
 
 const fn memory(cost: &Cost) -> f64 {
     cost.memory_mib
-}
-
-fn runs(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("at least one run is needed".to_owned()),
-        Ok(runs) => Ok(runs),
-        Err(_) => Err("a number is needed".to_owned()),
-    }
 }
 
 /// A run of synthetic traffic.

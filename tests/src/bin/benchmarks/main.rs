@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
+use hadoptic_tests::options::at_least_one;
 
 /// Benchmarks of the simulator, beside its peers and at scale.
 ///
@@ -28,7 +29,7 @@ struct Options {
     #[arg(long, value_name = "FOLDER", default_value = "docs")]
     out: PathBuf,
     /// Runs whose median is a figure, 1 at least.
-    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = runs)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = at_least_one)]
     runs: usize,
     /// Folder where the benchmarks of the event queue were left by criterion.
     #[arg(long, value_name = "FOLDER", default_value = "target/criterion")]
@@ -97,14 +98,6 @@ fn main() -> Result<()> {
         page::write(&options.out, &figures)?;
     }
     Ok(())
-}
-
-fn runs(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("at least one run is needed".to_owned()),
-        Ok(runs) => Ok(runs),
-        Err(_) => Err("a number is needed".to_owned()),
-    }
 }
 
 impl Options {
