@@ -1,7 +1,7 @@
 # Hadoptic. `make` alone says what there is.
 #
 # Everything is built in one profile (release) and in two fixed groups of packages, so that shared dependencies are
-# compiled once: those that read tables (polars, 5 minutes on two cores), and the agents with the lab.
+# compiled once: those that read tables (polars, 3 minutes on two cores), and the agents with the lab.
 
 TABLES  := -p trace-tables -p merger -p netsim -p netsim-rank -p congestion -p coflow -p job-profile -p mapreduce -p pages -p program -p causal -p replay -p hadoptic-tests
 AGENTS  := -p trace -p man-pages -p sniffer -p dumpingd -p deploy -p lab -p test-support
