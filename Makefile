@@ -102,7 +102,7 @@ lint: export CARGO_TARGET_DIR := target/lint
 lint:
 	cargo fmt --all --check
 	cargo clippy --release $(TABLES) $(MPI) --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps $(TABLES) $(MPI)
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps $(TABLES)
 	if [ -e /usr/include/pcap/pcap.h ]; then cargo clippy --release $(AGENTS) --all-targets -- -D warnings; fi
 	if [ -e /usr/include/pcap/pcap.h ]; then RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps $(AGENTS); fi
 
