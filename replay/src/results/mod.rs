@@ -22,6 +22,7 @@ pub mod descriptions;
 mod detail;
 mod doubts;
 mod folder;
+mod heartbeats;
 mod ideal;
 mod jobs;
 mod parts;
@@ -42,6 +43,7 @@ mod wasted;
 
 pub use detail::{CircuitDetail, Detail, LinkDetail, PieceDetail, TransferPoint};
 pub use folder::{check_folder, remove_results};
+pub use heartbeats::HeartbeatWaits;
 pub(crate) use ideal::IdealTimes;
 pub use jobs::{JobPoint, JobSweep, read_jobs, write_jobs};
 pub use parts::{PartOutcome, PartResult, Parts};
@@ -89,7 +91,7 @@ impl RunResults {
         let messages = transfers::of_messages(graph, outcome);
         let tasks = phases::of_tasks(graph, outcome);
         let wasted = wasted::of(graph, &tasks, &messages);
-        let summary = Summary {
+        let mut summary = Summary {
             name: experiment.name.clone(),
             fabric: experiment.fabric.kind().to_owned(),
             trace: experiment.workload.source().map(|path| path.display().to_string()).unwrap_or_default(),
@@ -115,6 +117,7 @@ impl RunResults {
             events: figures.events + outcome.causal_events,
             causal_events: outcome.causal_events,
             synthetic_beats: outcome.synthetic.len() as u64 / 2,
+            heartbeats: heartbeats::of(graph, outcome),
             network_share: summary::network_share(&path, outcome.job_time_ps),
             transfer_error: transfers::errors(&messages),
             critical_path: summary::path_shares(&path, outcome.job_time_ps),
@@ -127,6 +130,9 @@ impl RunResults {
             notes: wasted.iter().map(WastedWork::sentence).collect(),
             wasted,
         };
+        if summary.shows_error() {
+            summary.notes.extend(heartbeats::note(&summary.heartbeats));
+        }
         let detail = Detail::new(summary, experiment, graph, tasks, &messages, &path, figures);
         Self { detail, messages }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::heartbeats::HeartbeatWaits;
 use super::seconds::seconds;
 use causal::{Causality, CriticalPath, PathKind};
 use netsim::network::CircuitTotals;
@@ -58,6 +59,9 @@ pub struct Summary {
     pub causal_events: u64,
     /// Beats of timers that went on after the recorded ones.
     pub synthetic_beats: u64,
+    /// News that waited for beats, by the name of the timer.
+    #[serde(default)]
+    pub heartbeats: Vec<HeartbeatWaits>,
     /// Share of the critical path on which bytes were on their way.
     pub network_share: f64,
     /// Changes of the messages' transfer times; on a model of the recorded network, its errors.

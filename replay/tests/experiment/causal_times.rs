@@ -152,7 +152,7 @@ fn a_connection_opened_during_the_job_costs_a_round_trip_in_place_of_the_recorde
 }
 
 /// News that is ready at `ready` travels by requests sent every 100 ms (from 100 ms on).
-fn beating(ready: i64, heartbeats: u32) -> (Trace, EventId, EventId) {
+pub fn beating(ready: i64, heartbeats: u32) -> (Trace, EventId, EventId) {
     let mut builder = TraceBuilder::new(&["a", "b", "c"]);
     let to_master = builder.connection(0, 1);
     let data = builder.connection(2, 0);

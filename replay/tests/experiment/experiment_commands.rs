@@ -93,6 +93,7 @@ fn run_prints_the_documented_keys_and_writes_them() {
         "events",
         "causal_events",
         "synthetic_beats",
+        "heartbeats",
         "network_share",
         "transfer_error",
         "critical_path",

@@ -17,6 +17,7 @@ mod experiment_edits;
 mod experiment_files;
 mod experiment_sweeps;
 mod generated;
+mod heartbeat_waits;
 mod job_sweeps;
 mod named_files;
 mod peers_command;

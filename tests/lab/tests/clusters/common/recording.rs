@@ -91,7 +91,13 @@ pub fn is_recorded_on(version: &str, prefix: &str, java_home: Option<&Path>) {
     let replayed = answer("replay", &arguments);
     let seconds = |value: &Value, key: &str| value[key].as_f64().unwrap_or_else(|| panic!("no {key}: {value:#}"));
     let (found, recorded) = (seconds(&replayed, "job_time_s"), seconds(&replayed, "recorded_job_time_s"));
-    assert!((found / recorded - 1.0).abs() <= 0.05, "job: {found} s, recorded {recorded} s");
+    // A second is more than 5% of so short a job, and news that misses its heartbeat by a moment waits for the next one, a
+    // second later; what follows moves with it.
+    let heartbeats = replayed["heartbeats"].as_array().unwrap();
+    let moved = heartbeats.iter().filter(|waits| waits["other_beat"] != 0);
+    let pause = moved.map(|waits| seconds(waits, "pause_s")).fold(0.0, f64::max);
+    let is_within = (found - recorded).abs() <= 0.05 * recorded + pause;
+    assert!(is_within, "job: {found} s, recorded {recorded} s: {heartbeats:#?}");
     for name in ["map", "shuffle", "reduce"] {
         let phase = replayed["phases"].as_array().unwrap().iter().find(|phase| phase["name"] == name).unwrap();
         let (found, recorded) = (seconds(phase, "seconds"), seconds(phase, "recorded_seconds"));
