@@ -157,7 +157,8 @@ struct Check {
     /// Traces or captures; several captures are taken as one.
     #[arg(required = true, value_name = "TRACE|CAPTURE")]
     paths: Vec<PathBuf>,
-    /// Memory that a merge of captures may take, as in build.
+    /// Memory that a merge of captures may take, as in build; of a trace, that it may hold: with more it ends with an error. Without it, nine tenths of what is
+    /// available when it begins.
     #[arg(long, value_name = "SIZE", value_parser = trace::quantity::parse_bytes)]
     memory: Option<u64>,
     /// Print one JSON object instead of tables. Its keys payload_bytes, owned_both_ends_share, owned_connections_share,
@@ -453,9 +454,19 @@ fn has_tables(folder: &Path) -> bool {
     folder.join("hosts.parquet").is_file()
 }
 
+/// All rows of a trace are held: with too many the program ends before the kernel ends it, or another one.
+fn watch_memory(limit: Option<u64>) -> Result<()> {
+    const OUT_OF_MEMORY: &str = "all rows of a trace are held: merge a part of its capture (--job, --from, --to), or use a machine with more memory";
+    let limit = limit.or_else(trace_tables::memory::available_bytes);
+    Ok(trace_tables::memory::watch("merger", limit, OUT_OF_MEMORY)?)
+}
+
 fn run_check(args: &Check) -> Result<ExitCode> {
     let trace = match args.paths.as_slice() {
-        [one] if has_tables(one) => read_trace(one)?,
+        [one] if has_tables(one) => {
+            watch_memory(args.memory)?;
+            read_trace(one)?
+        }
         paths if paths.iter().any(|path| has_tables(path)) => {
             bail!("several paths, and a trace among them: check traces one by one")
         }
@@ -475,6 +486,7 @@ fn run_check(args: &Check) -> Result<ExitCode> {
 }
 
 fn run_characterise(args: &Characterise) -> Result<ExitCode> {
+    watch_memory(None)?;
     let trace = read_trace(&args.trace)?;
     let found = characterise::characterise(&trace);
     let mut code = ExitCode::SUCCESS;
@@ -507,6 +519,7 @@ fn run_characterise(args: &Characterise) -> Result<ExitCode> {
 }
 
 fn run_network(args: &Network) -> Result<ExitCode> {
+    watch_memory(None)?;
     let trace = read_trace(&args.trace)?;
     let Some(network) = &trace.manifest.network else {
         bail!(
@@ -554,6 +567,7 @@ fn run_export(args: &Export) -> Result<ExitCode> {
     if args.job.is_some() && !matches!(args.to, Format::Goal | Format::Dimemas | Format::Vef) {
         bail!("--job chooses what --to goal, --to dimemas and --to vef write; other formats hold the whole trace");
     }
+    watch_memory(None)?;
     let trace = read_trace(&args.trace)?;
     let written = match args.to {
         Format::Paraver => serde_json::to_value(export::paraver(&trace, &args.out)?)?,

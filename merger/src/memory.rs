@@ -209,30 +209,7 @@ impl Counted {
 /// allows, bytes. `None` = the machine does not tell.
 #[must_use]
 pub fn default_limit() -> Option<u64> {
-    let machine = trace_tables::memory::machine_bytes();
-    let group = group_bytes(Path::new("/sys/fs/cgroup"), Path::new("/proc/self/cgroup"));
-    [machine, group].into_iter().flatten().min().map(|bytes| bytes / 4)
-}
-
-/// The least limit of the control groups in which this process is, of version 2 or 1.
-fn group_bytes(mounted: &Path, of_process: &Path) -> Option<u64> {
-    let text = fs::read_to_string(of_process).ok()?;
-    let limits = text.lines().filter_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (fields.next()?, fields.next()?.trim_start_matches('/'));
-        let (root, name) = match controllers {
-            "" => (mounted.to_owned(), "memory.max"),
-            list if list.split(',').any(|controller| controller == "memory") => {
-                (mounted.join("memory"), "memory.limit_in_bytes")
-            }
-            _ => return None,
-        };
-        // A group has at most what those above it have.
-        let groups = root.join(path);
-        let limit = |group: &Path| fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
-        groups.ancestors().take_while(|group| group.starts_with(&root)).filter_map(limit).min()
-    });
-    limits.min()
+    trace_tables::memory::allowed_bytes().map(|bytes| bytes / 4)
 }
 
 /// The most memory that this process has had in use, bytes; 0 = the machine does not tell.

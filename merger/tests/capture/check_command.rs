@@ -89,6 +89,10 @@ fn a_trace_is_built_checked_and_exported() {
         }
     }
     assert_eq!(merger(&["check", path(&trace)]).status.code(), Some(0));
+    let refused = merger(&["check", path(&trace), "--memory", "100KiB"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.starts_with("merger: out of memory: it holds ") && said.contains("may hold 100KiB"), "{said}");
     let exported = merger(&["export", path(&trace), "--to", "paraver", "--out", path(&folder.path().join("p"))]);
     assert_eq!(exported.status.code(), Some(0), "{}", String::from_utf8_lossy(&exported.stderr));
 }

@@ -34,6 +34,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use man_pages::ManArgs;
 use trace::stderr::error_chain;
+use trace_tables::memory;
 
 use common::{Common, RunArgs};
 
@@ -47,7 +48,14 @@ use common::{Common, RunArgs};
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// How much memory it may hold, such as 8GiB: with more it ends with an error, before the kernel ends it or another
+    /// process [default: nine tenths of what is available when it begins].
+    #[arg(long, global = true, value_name = "SIZE", value_parser = trace::quantity::parse_bytes)]
+    memory: Option<u64>,
 }
+
+const OUT_OF_MEMORY: &str =
+    "make the network or the job smaller, run a sweep with fewer --threads, or let it hold more (--memory)";
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 ran and found something wrong; 2 could not run.";
 
@@ -356,7 +364,11 @@ struct ReportArgs {
 
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let cli = Cli::parse();
+    if let Err(error) = memory::watch("replay", cli.memory.or_else(memory::available_bytes), OUT_OF_MEMORY) {
+        return trace::stderr::exit_code("replay", &error);
+    }
+    let done = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => run::compare(&[args.experiments, args.fabric].concat(), &args.common),
         Command::Predict(args) => predict::run(&args),

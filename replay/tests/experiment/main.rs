@@ -19,6 +19,7 @@ mod experiment_sweeps;
 mod generated;
 mod heartbeat_waits;
 mod job_sweeps;
+mod memory_limit;
 mod named_files;
 mod peers_command;
 mod placements;
