@@ -41,6 +41,8 @@ public final class HostAgents {
     private static final long LOOK_EVERY_MS = 20;
     /** File times come from a clock that ticks this coarsely, in milliseconds. */
     private static final long FILE_CLOCK_MS = 20;
+    /** How long a process without a command line is waited for, in milliseconds. */
+    private static final long EXEC_MS = 2000;
     private static final int MAX_MANIFEST_BYTES = 1 << 20;
     private static final int MAX_MARKS = 4096;
 
@@ -287,11 +289,27 @@ public final class HostAgents {
     /** Whether a process is one that this user, or root, has started for this folder. */
     private boolean isAgent(String pid) {
         try {
-            List<String> words = Arrays.asList(Cpu.text("/proc/" + pid + "/cmdline").split("\0"));
+            List<String> words = Arrays.asList(commandLine(pid).split("\0"));
             return (me.uid == 0 || User.ofProcess(pid) == me.uid) && words.contains("--out") && words.contains(folder.toString());
         } catch (IOException | RuntimeException gone) {
             return false;
         }
+    }
+
+    /** A process has none for a moment while it becomes another program, as setsid does; "" = it has ended, or has none for long. */
+    private static String commandLine(String pid) throws IOException {
+        String line = Cpu.text("/proc/" + pid + "/cmdline");
+        for (long waited = 0; line.isEmpty() && waited < EXEC_MS && !isZombie(pid); waited += LOOK_EVERY_MS) {
+            sleep(LOOK_EVERY_MS);
+            line = Cpu.text("/proc/" + pid + "/cmdline");
+        }
+        return line;
+    }
+
+    private static boolean isZombie(String pid) throws IOException {
+        String stat = Cpu.text("/proc/" + pid + "/stat");
+        char state = stat.charAt(stat.lastIndexOf(')') + 2);
+        return state == 'Z' || state == 'X';
     }
 
     private String start(String name, String program) {
