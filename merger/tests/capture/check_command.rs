@@ -7,6 +7,9 @@ use std::process::{Command, Output};
 use crate::world::wire::{rpc_preamble, rpc_request, rpc_response};
 use crate::world::{World, at};
 use serde_json::Value;
+use trace::rows::ConnectionRow;
+use trace::stderr::error_chain;
+use trace_tables::read_rows;
 
 fn merger(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_merger")).args(arguments).output().unwrap()
@@ -61,6 +64,36 @@ fn a_trace_with_a_wrong_manifest_is_no_capture() {
         let said = String::from_utf8_lossy(&checked.stderr).into_owned();
         assert!(checked.status.code() == Some(2) && said.contains(expected), "{said}");
     }
+}
+
+#[test]
+fn a_table_over_which_the_parquet_library_panics_is_an_error_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, trace) = (folder.path().join("capture"), folder.path().join("trace"));
+    world(true).write(&capture);
+    assert!(merger(&["build", path(&capture), "--out", path(&trace)]).status.success());
+    let table = trace.join("connections.parquet");
+    let whole = fs::read(&table).unwrap();
+    let mut state = 1u64;
+    let mut below = |end: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % end
+    };
+    let is_one_found = (0..20_000).any(|_| {
+        let mut damaged = whole.clone();
+        for _ in 0..[1, 3, 20][below(3)] {
+            damaged[below(whole.len())] = below(256) as u8;
+        }
+        fs::write(&table, damaged).unwrap();
+        let read = read_rows::<ConnectionRow>(&trace);
+        read.is_err_and(|error| error_chain(&error).contains("the Parquet library gave up on it"))
+    });
+    assert!(is_one_found);
+    let checked = merger(&["check", path(&trace)]);
+    let said = String::from_utf8_lossy(&checked.stderr);
+    assert_eq!(checked.status.code(), Some(2), "{said}");
+    assert!(!said.contains("panicked") && said.lines().count() == 1, "{said}");
+    assert!(said.contains("connections.parquet") && said.contains("the file is damaged"), "{said}");
 }
 
 #[test]

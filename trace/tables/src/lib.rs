@@ -4,6 +4,7 @@ mod damage;
 pub mod describe;
 mod error;
 pub mod memory;
+mod quiet;
 mod read;
 
 use std::borrow::Borrow;

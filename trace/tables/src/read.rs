@@ -2,7 +2,6 @@
 
 use std::io;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use trace::rows::{Column, Row, RowError};
 use crate::damage;
 use crate::error::TableError;
 use crate::memory::machine_bytes;
+use crate::quiet::without_panic;
 
 /// A cell takes so much at least while rows are made of it: a number that may be null, or where a text ends.
 const CELL_BYTES: u64 = 16;
@@ -106,8 +106,8 @@ fn parts(groups: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
 
 /// What the Parquet library makes of a file. It does not bear all damage: where it panics, that is an error like others.
 fn parsed<T>(path: &Path, parse: impl FnOnce() -> Result<T, PolarsError>) -> Result<T, TableError> {
-    let panicked = |_| Err(PolarsError::ComputeError("the file is damaged: the Parquet library gave up on it".into()));
-    let parsed = catch_unwind(AssertUnwindSafe(parse)).unwrap_or_else(panicked);
+    let gave_up = || Err(PolarsError::ComputeError("the file is damaged: the Parquet library gave up on it".into()));
+    let parsed = without_panic(parse).unwrap_or_else(gave_up);
     parsed.map_err(|source| TableError::Parquet { path: path.into(), source: Box::new(source) })
 }
 
