@@ -297,7 +297,7 @@ public final class HostAgents {
     }
 
     /** A process has none for a moment while it becomes another program, as setsid does; "" = it has ended, or has none for long. */
-    private static String commandLine(String pid) throws IOException {
+    static String commandLine(String pid) throws IOException {
         String line = Cpu.text("/proc/" + pid + "/cmdline");
         for (long waited = 0; line.isEmpty() && waited < EXEC_MS && !isZombie(pid); waited += LOOK_EVERY_MS) {
             sleep(LOOK_EVERY_MS);
@@ -342,7 +342,7 @@ public final class HostAgents {
         return command;
     }
 
-    private static long pid(Process process) throws ReflectiveOperationException {
+    static long pid(Process process) throws ReflectiveOperationException {
         try {
             return (Long) Process.class.getMethod("pid").invoke(process);
         } catch (NoSuchMethodException java8) {
