@@ -22,6 +22,28 @@ part() { # part NAME COMMAND...
     [ "${PIPESTATUS[0]}" = 0 ] || failed+=("$name")
     echo "== $name: $((SECONDS - begin)) s"
 }
+# Runs a command beside others and keeps what it says for `show`. A session of its own, to be ended with all that it started.
+# Where the kernel shares cores among sessions first (autogroup), it is the session's nice value that counts against other ones.
+beside() { # beside NICE NAME COMMAND...
+    local nice=$1 name=$2 begin=$SECONDS
+    shift 2
+    setsid bash -c 'echo "$0" 2>/dev/null >/proc/self/autogroup; exec nice -n "$0" "$@"' "$nice" "$@" >"$beside/$name" 2>&1 &
+    wait $!
+    echo "$? $((SECONDS - begin))" >"$beside/$name.end"
+}
+end_sessions() {
+    for session in $(jobs -p); do kill -- "-$session" 2>/dev/null; done
+    exit 1
+}
+show() { # show NAME TITLE
+    local status=none seconds=0
+    read -r status seconds <"$beside/$1.end"
+    echo
+    echo "== $2"
+    tee -a "$log" <"$beside/$1"
+    [ "$status" = 0 ] || failed+=("$2")
+    echo "== $2: $seconds s"
+}
 # Adds up the closing lines of cargo's test runner and of Maven's, whose tests that ran are those that were skipped as well.
 count() { # count passed|failed|ignored
     {
@@ -49,6 +71,19 @@ tests/needs.sh || complete=no
 part "formats" cargo fmt --all --check
 tables=(-p trace-tables -p merger -p netsim -p netsim-rank -p congestion -p coflow -p job-profile -p mapreduce -p pages -p program -p causal -p replay -p hadoptic-tests)
 agents=(-p trace -p man-pages -p sniffer -p dumpingd -p deploy -p lab -p test-support)
+# One core's work, much of it waiting: it runs beside the building.
+java=
+if [ -e /usr/include/pcap/pcap.h ]; then
+    if command -v mvn >/dev/null && command -v javac >/dev/null; then
+        {
+            trap end_sessions TERM
+            beside 0 java mvn -q -B -f hadoop-patches/pom.xml package
+        } &
+        java=$!
+    else
+        skipped+=("hadoop-patches and jobs on real clusters: no Maven or no JDK")
+    fi
+fi
 # Where there is no MPI library, the tests that need this program say so.
 if tests/mpi.sh; then
     part "ranks: program" cargo build --release "${tables[@]}" --features netsim-rank/mpi --bin netsim-rank
@@ -57,41 +92,21 @@ part "tables: building" cargo test --release --no-run "${tables[@]}"
 with_agents=no
 if [ -e /usr/include/pcap/pcap.h ]; then
     with_agents=yes
-    if command -v mvn >/dev/null && command -v javac >/dev/null; then
-        part "hadoop-patches" mvn -q -B -f hadoop-patches/pom.xml package
-    else
-        skipped+=("hadoop-patches and jobs on real clusters: no Maven or no JDK")
-    fi
     part "agents: programs for the clusters of the tests" cargo build --release "${agents[@]}"
     part "agents: building" cargo test --release --no-run "${agents[@]}"
+    [ -z "$java" ] || wait "$java"
+    [ -z "$java" ] || show java "hadoop-patches"
 else
     skipped+=("sniffer, dumpingd, hadoptic, lab: no libpcap headers")
 fi
 
 # Agents and clusters mostly wait. What only calculates has the time in which they do: all is built, and it runs beside them
 # at the lowest priority, what it says is shown at its end.
-beside() { # beside NAME COMMAND...
-    local name=$1 begin=$SECONDS
-    shift
-    # A session of its own, to be ended with all that it started. Where the kernel shares cores among sessions first
-    # (autogroup), it is the session's nice value that counts against other ones.
-    setsid bash -c 'echo 19 2>/dev/null >/proc/self/autogroup; exec nice -n 19 "$@"' "$name" "$@" >"$beside/$name" 2>&1 &
-    wait $!
-    echo "$? $((SECONDS - begin))" >"$beside/$name.end"
-}
-show() { # show NAME TITLE
-    local status=none seconds=0
-    read -r status seconds <"$beside/$1.end"
-    echo
-    echo "== $2"
-    tee -a "$log" <"$beside/$1"
-    [ "$status" = 0 ] || failed+=("$2")
-    echo "== $2: $seconds s"
-}
 {
-    trap 'for session in $(jobs -p); do kill -- "-$session" 2>/dev/null; done; exit 1' TERM
-    beside tables cargo test --release --no-fail-fast "${tables[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
-    beside lint make --no-print-directory lint
+    trap end_sessions TERM
+    beside 19 tables cargo test --release --no-fail-fast "${tables[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
+    # With the build folder of the tests, whose macros and build scripts it then finds built.
+    beside 19 lint make --no-print-directory lint CARGO_TARGET_DIR="$PWD/target"
 } &
 if [ $with_agents = yes ]; then
     part "agents and lab" cargo test --release --no-fail-fast "${agents[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
