@@ -21,6 +21,15 @@ const MAX_STEPS: u64 = 300_000_000;
 /// So many pairs without a way are named.
 const NAMED: usize = 6;
 
+/// A link that is not between routers.
+const NO_DIRECTION: u8 = u8::MAX;
+
+/// The number of the direction of a link.
+fn number_of(direction: Option<(usize, bool)>) -> u8 {
+    let number = direction.and_then(|(axis, forward)| u8::try_from(2 * axis + usize::from(!forward)).ok());
+    number.unwrap_or(NO_DIRECTION)
+}
+
 /// Shortest ways through a lattice, along one axis after the other.
 #[derive(Clone, Debug)]
 pub(super) struct LatticeWays {
@@ -32,8 +41,8 @@ pub(super) struct LatticeWays {
     pub(super) seed: u64,
     /// Of each router: its coordinates.
     coordinates: Vec<i32>,
-    /// The axis and direction of each link between routers.
-    directions: Vec<Option<(usize, bool)>>,
+    /// Of each link between routers: 2 x its axis forward, 1 more back; else [`NO_DIRECTION`].
+    directions: Vec<u8>,
     /// Routers of a ring of each axis; 1 or 2 where it is none.
     rings: Vec<u32>,
     /// Of each router and axis: its place in its ring, and the first router there.
@@ -68,7 +77,7 @@ impl LatticeWays {
             ties,
             seed,
             coordinates: coordinates.map(|at| i32::try_from(at).unwrap_or(i32::MAX)).collect(),
-            directions: lattice.directions(topology.links().len()),
+            directions: lattice.directions(topology.links().len()).into_iter().map(number_of).collect(),
             rings: (0..lattice.axes()).map(|axis| lattice.ring(axis)).collect(),
             places: places(&lattice),
             down: up.iter().map(|link| link.back()).collect(),
@@ -137,7 +146,8 @@ impl LatticeWays {
 
     /// By which axis and direction a packet came.
     pub(super) fn direction_of(&self, input_link: LinkId) -> Option<(usize, bool)> {
-        self.directions.get(usize::from(input_link)).copied().flatten()
+        let direction = *self.directions.get(usize::from(input_link))?;
+        (direction != NO_DIRECTION).then_some((usize::from(direction / 2), direction % 2 == 0))
     }
 
     /// The pattern of a packet, which decides among its shortest records.
@@ -227,6 +237,14 @@ impl LatticeWays {
     pub(super) fn directions_of_record(&self, at: NodeId, to: NodeId, key: u64) -> u32 {
         let (from, target) = (self.at(self.router(at)), self.at(self.target(to)));
         directions_of(&self.records.record(&self.lattice, from, target, self.pattern(to, key)))
+    }
+
+    /// In which directions packet `key` for host `to` gets nearer at `router` or, with `keeps_record`, goes on by its record, a bit each; and in
+    /// which it goes axis by axis.
+    #[inline]
+    pub(super) fn first_of(&self, router: u32, to: NodeId, key: u64, keeps_record: bool) -> (u32, Option<usize>) {
+        let places = (self.at(router), self.at(self.target(to)));
+        self.records.first_of(&self.lattice, places, || self.pattern(to, key), keeps_record)
     }
 
     /// All directions that lead nearer from one router to another, a bit each.

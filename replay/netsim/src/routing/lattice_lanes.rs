@@ -23,7 +23,12 @@ enum Lanes {
 pub(super) struct LatticeHops {
     ways: LatticeWays,
     lanes: Lanes,
+    /// How many cases there are; 0 where ranks depend on more.
+    cases: usize,
 }
+
+/// More cases are not told apart.
+const MAX_CASES: usize = 1 << 14;
 
 impl LatticeHops {
     /// Those of `config`, if it is one for lattices and `topology` is one.
@@ -37,7 +42,38 @@ impl LatticeHops {
             _ => return Ok(None),
         };
         let ways = LatticeWays::of(topology, config, order, ties, seed)?;
-        Ok(ways.map(|ways| Self { ways, lanes }))
+        let hops = ways.map(|ways| Self { ways, lanes, cases: 0 });
+        Ok(hops.map(|hops| Self { cases: hops.count_cases(), ..hops }))
+    }
+
+    /// How many cases there are of what ranks depend on, if all routers are alike: by which direction or from a host a packet came, its class
+    /// there, the direction of its escape, and those that lead nearer, a bit each.
+    fn count_cases(&self) -> usize {
+        let directions = 2 * self.ways.axes();
+        let keeps_bubbles = matches!(self.lanes, Lanes::BubbleVls(_)) && !self.looks_at_room_behind();
+        let is_alike = self.ranked() && keeps_bubbles && self.ways.is_uniform();
+        let nearer = 1usize.checked_shl(directions as u32).filter(|_| is_alike).unwrap_or(0);
+        let factors = [directions + 1, self.classes().into(), directions, nearer];
+        let cases = factors.into_iter().fold(1usize, usize::saturating_mul);
+        if cases > MAX_CASES { 0 } else { cases }
+    }
+
+    pub(super) const fn cases(&self) -> usize {
+        self.cases
+    }
+
+    /// The case of a packet for the host `to` at the router `at`, which came by the direction `input` in `class`.
+    #[inline]
+    pub(super) fn case(&self, at: NodeId, (input, class): (Option<u8>, u8), to: NodeId, key: u64) -> Option<usize> {
+        if self.cases == 0 {
+            return None;
+        }
+        // Axis by axis: all that have cases go so.
+        let (nearer, escape) = self.ways.first_of(self.ways.router(at), to, key, self.keeps_record());
+        let directions = 2 * self.ways.axes();
+        let input = input.map_or(directions, usize::from);
+        let case = (nearer as usize * directions + escape?) * (directions + 1) + input;
+        Some(case * usize::from(self.classes()) + usize::from(class))
     }
 
     pub(super) const fn ways(&self) -> &LatticeWays {
@@ -167,11 +203,7 @@ impl LatticeHops {
             return one(escape, CreditRequirement::Packet, ranks);
         }
         let required = if enters { self.bubble(hop, escape) } else { CreditRequirement::Packet };
-        let nearer = match self.ranked() {
-            true if self.keeps_record() => self.ways.directions_of_record(hop.at, hop.to, hop.key),
-            true => self.ways.directions_to(self.ways.router(hop.at), self.ways.target(hop.to)),
-            false => 0,
-        };
+        let nearer = if self.ranked() { self.nearer(hop.at, hop.to, hop.key) } else { 0 };
         match self.lanes {
             Lanes::Dateline | Lanes::Bubble => one(escape, required, ranks),
             Lanes::Dally(dally) => {
@@ -240,6 +272,14 @@ impl LatticeHops {
                 one(escape, required, ranks);
             }
         }
+    }
+
+    /// The directions in which a packet is offered adaptive lanes, a bit each.
+    fn nearer(&self, at: NodeId, to: NodeId, key: u64) -> u32 {
+        if self.keeps_record() {
+            return self.ways.directions_of_record(at, to, key);
+        }
+        self.ways.directions_to(self.ways.router(at), self.ways.target(to))
     }
 
     /// Whether packets are offered adaptive lanes along their record alone.

@@ -4,6 +4,9 @@
 //! with the least steps along the first axis, of these the least along the second, and so on. That order is the same
 //! wherever the packet stands. So what is left of the way is, at the next router, the least there, and the packet needs
 //! to carry nothing: dimension order holds from the first router to the last.
+//!
+//! In a box whose wraps shift nothing each axis is a ring by itself, and steps are reckoned. Elsewhere all records are kept, by where the
+//! destination lies as seen from the source.
 
 use crate::topology::{Lattice, MAX_ENTRIES};
 use std::cmp::Ordering;
@@ -19,10 +22,9 @@ pub(super) type Record = [i32; MAX_AXES];
 #[derive(Clone, Debug)]
 pub(super) struct Records {
     axes: usize,
-    /// Whether the box has wraps that shift nothing: then each dimension can be reckoned by itself.
+    /// Whether wraps shift nothing: then each dimension can be reckoned by itself.
     is_straight: bool,
-    /// Of a box with wraps, by the router that lies from the first one as the destination from the source; else empty, for there the
-    /// record is the difference.
+    /// Of a box with wraps whose axes are not its dimensions, by the router that lies from the first one as the destination from the source; else empty.
     begins: Vec<u32>,
     steps: Vec<i32>,
     /// By the same: the directions of all records, bit 2 x axis for forward, the next one for back.
@@ -33,9 +35,13 @@ impl Records {
     /// Those of `lattice`; else how many entries there would be.
     pub(super) fn of(lattice: &Lattice) -> Result<Self, u64> {
         let axes = lattice.axes();
-        let is_straight = lattice.wraps && lattice.twist.iter().flatten().all(|shift| *shift == 0);
+        let is_unit = |(axis, step): (usize, &Vec<u32>)| {
+            let along = |(dimension, steps): (usize, &u32)| *steps == u32::from(dimension == axis);
+            step.len() == axes && step.iter().enumerate().all(along)
+        };
+        let is_straight = lattice.twist.iter().flatten().all(|shift| *shift == 0);
         let mut records = Self { axes, is_straight, begins: vec![0], steps: Vec::new(), directions: Vec::new() };
-        if !lattice.wraps {
+        if !lattice.wraps || is_straight && lattice.steps.iter().enumerate().all(is_unit) {
             return Ok(records);
         }
         let (all, entries) = by_distance(lattice);
@@ -55,16 +61,17 @@ impl Records {
     }
 
     /// The record from `from` to `to` that a packet of `pattern` follows.
+    #[inline]
     pub(super) fn record(&self, lattice: &Lattice, from: &[i32], to: &[i32], pattern: u32) -> Record {
+        let mut record = [0; MAX_AXES];
         let Some(difference) = self.difference(lattice, from, to) else {
-            let mut record = [0; MAX_AXES];
-            for (steps, (from, to)) in record.iter_mut().zip(from.iter().zip(to)) {
-                *steps = to - from;
+            let places = from.iter().zip(to).zip(&lattice.size);
+            for (axis, (steps, ((from, to), size))) in record.iter_mut().zip(places).enumerate() {
+                *steps = steps_along(lattice, *size, (*from, *to), pattern >> axis & 1 == 1);
             }
             return record;
         };
         let all = &self.steps[self.begins[difference] as usize..self.begins[difference + 1] as usize];
-        let mut record = [0; MAX_AXES];
         // Mostly there is one.
         if all.len() == self.axes {
             record[..self.axes].copy_from_slice(all);
@@ -75,14 +82,46 @@ impl Records {
     }
 
     /// The directions that lead nearer: bit 2 x axis for forward, the next one for back.
+    #[inline]
     pub(super) fn nearer(&self, lattice: &Lattice, from: &[i32], to: &[i32]) -> u32 {
-        match self.difference(lattice, from, to) {
-            Some(difference) => self.directions[difference],
-            None => directions_of(&self.record(lattice, from, to, 0)),
+        if let Some(difference) = self.difference(lattice, from, to) {
+            return self.directions[difference];
         }
+        self.first_of(lattice, (from, to), || 0, false).0
     }
 
-    /// Where a destination lies as seen from a source, if there are wraps.
+    /// The directions that lead nearer, as [`Self::nearer`], or those of the record that a packet of `pattern` follows, and the first one of that
+    /// record axis by axis.
+    #[inline]
+    pub(super) fn first_of(
+        &self,
+        lattice: &Lattice,
+        (from, to): (&[i32], &[i32]),
+        pattern: impl Fn() -> u32,
+        keeps_record: bool,
+    ) -> (u32, Option<usize>) {
+        if !self.directions.is_empty() {
+            let record = self.record(lattice, from, to, pattern());
+            let first = record.iter().position(|steps| *steps != 0);
+            let directions = if keeps_record { directions_of(&record) } else { self.nearer(lattice, from, to) };
+            return (directions, first.map(|axis| 2 * axis + usize::from(record[axis] < 0)));
+        }
+        let (mut directions, mut first) = (0, None);
+        for (axis, ((from, to), size)) in from.iter().zip(to).zip(&lattice.size).enumerate() {
+            let (forward, back) = ways_along(lattice, *size, (*from, *to));
+            let both = forward && back;
+            let takes_back = if both && (keeps_record || first.is_none()) { pattern() >> axis & 1 == 0 } else { back };
+            if first.is_none() && (forward || back) {
+                first = Some(2 * axis + usize::from(takes_back));
+            }
+            let taken = if both && keeps_record { (!takes_back, takes_back) } else { (forward, back) };
+            directions |= (u32::from(taken.0) | u32::from(taken.1) << 1) << (2 * axis);
+        }
+        (directions, first)
+    }
+
+    /// Where a destination lies as seen from a source, where records are kept by that.
+    #[inline]
     fn difference(&self, lattice: &Lattice, from: &[i32], to: &[i32]) -> Option<usize> {
         if self.directions.is_empty() {
             return None;
@@ -101,6 +140,38 @@ impl Records {
             *at = i64::from(to - from);
         }
         lattice.router(&mut point[..from.len()]).map(|router| router as usize)
+    }
+}
+
+/// Whether shortest ways along an axis of `size` routers lead forward, and back: both half-way round a ring.
+#[inline]
+fn ways_along(lattice: &Lattice, size: u32, (from, to): (i32, i32)) -> (bool, bool) {
+    let steps = to - from;
+    if !lattice.wraps {
+        return (steps > 0, steps < 0);
+    }
+    // Of two routers there is one cable, which leads forward.
+    if lattice.one_way || size <= 2 {
+        return (steps != 0, false);
+    }
+    // No box has more routers than their numbers can say.
+    let size = size as i32;
+    let twice = 2 * if steps < 0 { steps + size } else { steps };
+    (steps != 0 && twice <= size, twice >= size)
+}
+
+/// The steps along an axis of `size` routers: half-way round a ring `forward` or back.
+#[inline]
+fn steps_along(lattice: &Lattice, size: u32, (from, to): (i32, i32), forward: bool) -> i32 {
+    let steps = to - from;
+    let goes_back = match ways_along(lattice, size, (from, to)) {
+        (true, true) => !forward,
+        (_, goes_back) => goes_back,
+    };
+    match (lattice.wraps, goes_back) {
+        (true, true) if steps > 0 => steps - size as i32,
+        (true, false) if steps < 0 => steps + size as i32,
+        _ => steps,
     }
 }
 
@@ -168,4 +239,45 @@ fn by_distance(lattice: &Lattice) -> (Vec<Vec<Record>>, u64) {
         records[router as usize] = here;
     }
     (records, entries)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+    use crate::topology::Grid;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// What is reckoned of a torus is what a search from router to router finds.
+        #[test]
+        fn steps_of_tori_are_those_that_a_search_finds(
+            size in prop::collection::vec(1u32..7, 1..4),
+            one_way: bool,
+            pattern: u32,
+            ends: (prop::sample::Index, prop::sample::Index),
+        ) {
+            let mut lattice = Lattice::of_grid(&Grid { size: size.clone(), wraps: true, concentration: 1 });
+            lattice.one_way = one_way;
+            let routers = lattice.routers() as usize;
+            let at = |end: prop::sample::Index| -> Vec<i32> {
+                let number = end.index(routers) as u32;
+                lattice.coordinates(number).into_iter().map(|at| i32::try_from(at).unwrap()).collect()
+            };
+            let (from, to) = (at(ends.0), at(ends.1));
+            let mut difference: Vec<i64> = to.iter().zip(&from).map(|(to, from)| i64::from(to - from)).collect();
+            let found = by_distance(&lattice).0.swap_remove(lattice.router(&mut difference).unwrap() as usize);
+            let least = found.iter().min_by(|one, other| compare(&one[..], &other[..], pattern)).unwrap();
+            let records = Records::of(&lattice).unwrap();
+            prop_assert!(records.directions.is_empty());
+            prop_assert_eq!(&records.record(&lattice, &from, &to, pattern), least);
+            let directions = found.iter().fold(0, |all, record| all | directions_of(record));
+            prop_assert_eq!(records.nearer(&lattice, &from, &to), directions);
+            let first = least.iter().position(|steps| *steps != 0).map(|axis| 2 * axis + usize::from(least[axis] < 0));
+            let first_of = |keeps_record| records.first_of(&lattice, (&from, &to), || pattern, keeps_record);
+            prop_assert_eq!(first_of(false), (directions, first));
+            prop_assert_eq!(first_of(true), (directions_of(least), first));
+        }
+    }
 }

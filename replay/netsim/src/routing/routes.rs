@@ -307,6 +307,36 @@ impl Routes {
         self.rule == Rule::Credits || self.commits_to_room()
     }
 
+    /// How many cases [`Routes::case`] tells apart, where packets choose from several lanes and all switches are alike; else 0.
+    pub(crate) fn cases(&self) -> usize {
+        match &self.next_hops {
+            NextHops::Lattice(lattice) => lattice.cases(),
+            _ => 0,
+        }
+    }
+
+    /// By what [`Routes::ranks`] are the same at all switches, in directions (see [`Routes::directions`]), below [`Routes::cases`]: of the
+    /// packet `key` for the host `to` at switch `at`, which came by the direction `input`, `None` from a host, and its class there.
+    /// `None` where it is at its end.
+    #[inline]
+    pub(crate) fn case(&self, at: NodeId, input: (Option<u8>, u8), to: NodeId, key: u64) -> Option<usize> {
+        match &self.next_hops {
+            NextHops::Lattice(lattice) => lattice.case(at, input, to, key),
+            _ => None,
+        }
+    }
+
+    /// The direction of a link between switches, as [`Routes::directions`] counts them.
+    pub(crate) fn direction_of(&self, link: LinkId) -> Option<u8> {
+        match &self.next_hops {
+            NextHops::Lattice(lattice) => {
+                let (axis, forward) = lattice.ways().direction_of(link)?;
+                u8::try_from(2 * axis + usize::from(!forward)).ok()
+            }
+            _ => None,
+        }
+    }
+
     /// How many classes of virtual lanes a packet may take on the link of its source host, from 0 on: 1, or all, and then the one with
     /// the most room.
     #[must_use]

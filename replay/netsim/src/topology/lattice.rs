@@ -45,7 +45,7 @@ impl Lattice {
     }
 
     /// The lattice of a mesh or torus, without its links.
-    pub(super) fn of_grid(grid: &Grid) -> Self {
+    pub(crate) fn of_grid(grid: &Grid) -> Self {
         let dimensions = grid.size.len();
         let unit = |axis: usize| (0..dimensions).map(|other| u32::from(other == axis)).collect();
         Self {

@@ -48,6 +48,13 @@ impl<T> Calendar<T> {
         }
     }
 
+    /// Puts back what [`Calendar::take`] took out of `cycle` and what was added to that; nothing was put there meanwhile.
+    pub fn put_back(&mut self, cycle: u64, things: Vec<T>) {
+        let slot = self.slot(cycle);
+        self.waiting += things.len();
+        self.slots[slot] = things;
+    }
+
     /// The first cycle from `from` on in which something arrives.
     pub fn next(&self, from: u64) -> Option<u64> {
         if self.waiting == 0 {

@@ -41,6 +41,20 @@ impl Ways {
         Self { hosts: hosts as usize, runs: runs.unwrap_or_default() }
     }
 
+    /// Nothing is known, to so many hosts.
+    pub const fn none(hosts: u32) -> Self {
+        Self { hosts: hosts as usize, runs: Vec::new() }
+    }
+
+    /// By switch, then destination, of which there are [`Self::hosts`]; empty where they are not known.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    pub const fn hosts(&self) -> usize {
+        self.hosts
+    }
+
     /// Where packets to `to` go on at `switch`.
     #[inline]
     pub fn run(&self, switch: u32, to: NodeId) -> Option<Run> {

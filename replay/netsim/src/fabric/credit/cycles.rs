@@ -66,7 +66,11 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if at > until {
             return None;
         }
-        let mut due = if clocked.has_more { clocked.begin::<true>(at) } else { clocked.begin::<false>(at) };
+        let mut due = if clocked.has_more {
+            clocked.begin::<true>(at, self.reads_ahead)
+        } else {
+            clocked.begin::<false>(at, false)
+        };
         self.open = clocked.has_work().then_some(at);
         for packet in due.arrived.drain(..) {
             self.deliver(packet, at, deliveries);
@@ -243,9 +247,18 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         now: Now,
     ) -> Option<(u32, u32)> {
         let queue = place.queue(bit);
-        let mut offers = clocked.take_offers(queue);
+        let has_looked = clocked.is_undecided(place, bit);
+        let mut offers = clocked.take_offers(queue, has_looked);
         if offers.is_empty() {
-            self.offer(clocked, at, queue, packet, &mut offers);
+            let from = (clocked.direction(queue), self.class_of(queue));
+            let case = self.routes.case(at, from, packet.destination, packet.key);
+            let is_known = case.is_some_and(|case| clocked.offer_by_case(case, place.switch, packet.base, &mut offers));
+            if !is_known {
+                self.offer(clocked, at, queue, packet, &mut offers);
+                if let Some(case) = case {
+                    clocked.keep_by_case(case, place.switch, packet.base, &offers);
+                }
+            }
         }
         let need = u32::from(packet.credits);
         let needs = [need, need + self.injection_reserve, 2 * u32::from(self.sizes.largest.1)];
@@ -258,10 +271,16 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         taken
     }
 
+    /// The class of the packets of `queue`.
+    #[inline]
+    fn class_of(&self, queue: u32) -> u8 {
+        (self.number.vl_of(queue) % self.classes) as u8
+    }
+
     /// Fills `offers` with what the head of `queue` may take.
     fn offer(&self, clocked: &mut Clocked, at: NodeId, queue: u32, packet: &Packet, offers: &mut Vec<Offer>) {
         let input_link = clocked.link_of(queue);
-        let class = u8::try_from(self.number.vl_of(queue) % self.classes).unwrap_or(0);
+        let class = self.class_of(queue);
         let hop = Hop { at, input_link, class, to: packet.destination, key: packet.key };
         let mut ranks = clocked.take_ranks();
         self.routes.ranks(&hop, &mut ranks);

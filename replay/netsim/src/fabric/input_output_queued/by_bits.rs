@@ -7,6 +7,7 @@ use super::one_flit::{InVc, OneFlit, Out, Switch, Wish};
 use super::state::InputPort;
 use crate::fabric::clocked::packet::Packet;
 use crate::fabric::clocked::ways::Ways;
+use crate::fabric::ids::PacketId;
 use crate::fabric::packet::Observer;
 use crate::kernel::random::{below, draw};
 use crate::network::Delivery;
@@ -35,10 +36,14 @@ impl<O: Observer> InputOutputQueued<O> {
         }
         let (ports, topology, vcs) = (&self.ports, &self.topology, self.vcs);
         let hosts = topology.hosts();
+        let told_after = |input: &InputPort| u16::try_from(input.told_after).ok();
+        if self.inputs.iter().any(|input| told_after(input).is_none()) {
+            return;
+        }
         let in_vc = |(number, input): (u32, &InputPort)| {
             let switch = input.at.0 - hosts;
             let first = ports.inputs_of(switch).0;
-            let (from_host, sender, told) = (input.from_host, input.sender_vc, input.told_after);
+            let (from_host, sender, told) = (input.from_host, input.sender_vc, told_after(input).unwrap_or(u16::MAX));
             // Switches with more VCs than bits are refused.
             let bit = move |vc: u32| u8::try_from((number - first) * vcs + vc).unwrap_or(u8::MAX);
             (0..vcs).map(move |vc| InVc::new(from_host, (switch, bit(vc)), (sender + vc, told)))
@@ -55,18 +60,19 @@ impl<O: Observer> InputOutputQueued<O> {
         let switches = (0..topology.switches()).map(|switch| (ports.inputs_of(switch), ports.outputs_of(switch)));
         let buffers = (self.config.buffer, self.config.output_buffer);
         let has_one_class = self.vcs_of_class == vcs;
-        let ways = if has_one_class { Ways::new(&self.routes, topology) } else { Ways::default() };
+        let ways = if has_one_class { Ways::new(&self.routes, topology) } else { Ways::none(hosts) };
         let sizes = (vcs, self.calendar.ahead());
+        let ways = (&ways, self.takes_all);
         self.one_flit = OneFlit::new(sizes, buffers, ways, (in_vcs, outs), switches).map(Box::new);
     }
 
     /// What happens in the cycle `now` that begins.
     pub(super) fn see_by_bits(&mut self, one: &mut OneFlit, now: u64, deliveries: &mut Vec<Delivery>) {
         let arrivals = one.arrivals.take(now);
-        for (in_vc, packet) in &arrivals {
-            if let Some(before) = one.arrives(*in_vc, *packet) {
-                self.packets.get_mut(before).next = *packet;
-            }
+        if one.is_wide {
+            self.see_arrivals::<true>(one, &arrivals);
+        } else {
+            self.see_arrivals::<false>(one, &arrivals);
         }
         one.arrivals.keep(now, arrivals);
         let credits = one.credits.take(now);
@@ -77,12 +83,22 @@ impl<O: Observer> InputOutputQueued<O> {
         one.delivered.keep(now, delivered);
     }
 
+    /// Packets arrive in VCs of inputs.
+    fn see_arrivals<const WIDE: bool>(&mut self, one: &mut OneFlit, arrivals: &[(u32, PacketId)]) {
+        for (in_vc, packet) in arrivals {
+            if let Some(before) = one.arrives::<WIDE>(*in_vc, *packet) {
+                self.packets.get_mut(before).next = *packet;
+            }
+        }
+    }
+
     /// Hosts and switches work in the cycle `now`.
     pub(super) fn work_by_bits(&mut self, now: u64) {
         let Some(mut one) = self.one_flit.take() else { return };
         if self.begins >= one.interval_end {
             self.turn_interval(&mut one);
         }
+        one.begin_work(now);
         let mut sending = std::mem::take(&mut one.sending);
         sending.retain(|output| {
             let stays = self.host_sends(&mut one, *output, now);
@@ -90,8 +106,13 @@ impl<O: Observer> InputOutputQueued<O> {
         });
         one.sending = sending;
         let mut working = std::mem::take(&mut one.working);
-        working.retain(|switch| self.switch_works_by_bits(&mut one, *switch, now));
+        if one.is_wide {
+            working.retain(|switch| self.switch_works_by_bits::<true>(&mut one, *switch, now));
+        } else {
+            working.retain(|switch| self.switch_works_by_bits::<false>(&mut one, *switch, now));
+        }
         one.working = working;
+        one.end_work(now);
         self.one_flit = Some(one);
     }
 
@@ -108,6 +129,7 @@ impl<O: Observer> InputOutputQueued<O> {
     }
 
     /// The next packet of a host leaves by the lowest VC with a credit. Returns whether there is another one, for the next cycle.
+    #[inline(always)]
     fn host_sends(&mut self, one: &mut OneFlit, output: u32, now: u64) -> bool {
         let host = NodeId(one.outs[output as usize].from);
         if self.messages.is_empty(host.0 as usize) {
@@ -123,85 +145,105 @@ impl<O: Observer> InputOutputQueued<O> {
 
     /// Packets of a switch ask, are granted what they asked for, and leave. Returns whether there is something to do in the next cycle.
     #[inline(always)]
-    fn switch_works_by_bits(&mut self, one: &mut OneFlit, number: u32, now: u64) -> bool {
+    fn switch_works_by_bits<const WIDE: bool>(&mut self, one: &mut OneFlit, number: u32, now: u64) -> bool {
         let mut state = one.switches[number as usize];
-        if !state.asking.is_empty() {
+        let mut passing = 0;
+        if !state.asking.is_empty::<WIDE>() {
             let node = NodeId(self.topology.hosts() + number);
             let drawn = draw(self.config.seed, (1 << 61) + u64::from(number), now);
-            self.all_ask(one, &Here { number, node, drawn }, &mut state, now);
+            self.all_ask::<WIDE>(one, &Here { number, node, drawn }, (&mut state, &mut passing), now);
         }
-        let mut ready = state.ready;
-        while ready != 0 {
-            let sends = one.output_sends(&mut self.packets, &mut state, ready.trailing_zeros(), now);
-            self.moved += u64::from(sends);
-            ready &= ready.wrapping_sub(1);
+        let (mut left, mut sent) = (state.ready | passing, 0u64);
+        while left != 0 {
+            let bit = left.trailing_zeros();
+            let sends = if passing >> bit & 1 == 1 {
+                one.passes::<WIDE>(&mut self.packets, &mut state, bit, now)
+            } else {
+                one.output_sends::<WIDE>(&mut self.packets, &mut state, bit, now)
+            };
+            sent = sent.wrapping_add(sends.into());
+            left &= left.wrapping_sub(1);
         }
-        one.done(number, state)
+        self.moved += sent;
+        one.done::<WIDE>(number, state)
     }
 
-    /// The first packets of VCs of inputs of a switch ask, and are granted what they asked for.
+    /// The first packets of VCs of inputs of a switch ask, and are granted what they asked for; `passing` notes which pass.
     #[inline(always)]
-    fn all_ask(&mut self, one: &mut OneFlit, here: &Here, state: &mut Switch, now: u64) {
-        let mut wishes = std::mem::take(&mut one.wishes);
+    fn all_ask<const WIDE: bool>(
+        &mut self,
+        one: &mut OneFlit,
+        here: &Here,
+        (state, passing): (&mut Switch, &mut u64),
+        now: u64,
+    ) {
         let (mut asking, mut wished, mut contested) = (state.asking, Bits::NONE, Bits::NONE);
-        while let Some(in_vc) = asking.take_least() {
-            let Some(out_vc) = self.one_of_open(one, here, state, in_vc) else { continue };
-            wished.put_again(out_vc, &mut contested);
-            wishes.push(Wish { in_vc, out_vc });
+        let mut wishes = 0;
+        while let Some(in_vc) = asking.take_least::<WIDE>() {
+            let Some(out_vc) = self.one_of_open::<WIDE>(one, here, state, in_vc) else { continue };
+            wished.put_again::<WIDE>(out_vc, &mut contested);
+            // Each VC of an input asks once.
+            one.wishes[wishes % one.wishes.len()] = Wish { in_vc, out_vc };
+            wishes += 1;
         }
-        while let Some(out_vc) = contested.take_least() {
-            self.decide(one, here, state, out_vc, &mut wishes);
+        while let Some(out_vc) = contested.take_least::<WIDE>() {
+            wishes = self.decide(one, here, state, out_vc, wishes);
         }
-        for wish in wishes.drain(..) {
-            one.grant(&mut self.packets, state, wish, now);
+        for wish in 0..wishes {
+            let wish = one.wishes[wish % one.wishes.len()];
+            one.grant::<WIDE>(&mut self.packets, (state, passing), wish, now);
         }
-        one.wishes = wishes;
     }
 
-    /// Of the `wishes` for a VC of an output that several want keeps the one that is granted: of those that hosts sent last, the one with the
-    /// least number drawn.
+    /// Of the first `count` wishes, several of which are for one VC of an output, keeps of these the one that is granted: of those that hosts sent
+    /// last, the one with the least number drawn. Returns how many are left.
     #[inline(never)]
-    fn decide(&self, one: &OneFlit, here: &Here, state: &Switch, out_vc: u32, wishes: &mut Vec<Wish>) {
+    fn decide(&self, one: &mut OneFlit, here: &Here, state: &Switch, out_vc: u32, count: usize) -> usize {
         let rank = |wish: &Wish| {
             let from_host = || one.in_vcs[(state.first_in_vc + wish.in_vc) as usize].from_host;
             let later = self.config.transit_priority && from_host();
             let place = (u64::from(wish.in_vc) << 32) + u64::from(wish.out_vc);
             (later, draw(here.drawn, 1, place), wish.in_vc)
         };
-        let granted = wishes.iter().filter(|wish| wish.out_vc == out_vc).map(rank).min();
-        wishes.retain(|wish| wish.out_vc != out_vc || granted.is_some_and(|(.., in_vc)| in_vc == wish.in_vc));
+        let granted = one.wishes[..count].iter().filter(|wish| wish.out_vc == out_vc).map(rank).min();
+        let mut left = 0;
+        for number in 0..count {
+            let wish = one.wishes[number];
+            if wish.out_vc != out_vc || granted.is_some_and(|(.., in_vc)| in_vc == wish.in_vc) {
+                one.wishes[left] = wish;
+                left += 1;
+            }
+        }
+        left
     }
 
     /// One of the VCs of outputs with room that the first packet of a VC of an input may take.
     #[inline(always)]
-    fn one_of_open(&self, one: &OneFlit, here: &Here, state: &Switch, in_vc: u32) -> Option<u32> {
+    fn one_of_open<const WIDE: bool>(&self, one: &OneFlit, here: &Here, state: &Switch, in_vc: u32) -> Option<u32> {
         let packet = self.packets.get(one.in_vcs[state.first_in_vc.wrapping_add(in_vc) as usize].first);
-        let Some(run) = one.ways.run(here.number, packet.destination).filter(|run| run.count == 1 || self.takes_all)
-        else {
-            return self.one_of_ways(here, state, in_vc, packet);
-        };
-        let (first, width) = (u32::from(run.first) * self.vcs, u32::from(run.count) * self.vcs);
-        if width > u64::BITS {
-            return self.one_of_ways(here, state, in_vc, packet);
+        let run = one.run(here.number, packet.destination);
+        if run.count == 0 {
+            return self.one_of_ways::<WIDE>(here, state, in_vc, packet);
         }
-        let of_run = u64::MAX >> (u64::BITS - width);
-        let mut mask = state.open.from(first) & of_run;
+        let (first, width) = (u32::from(run.first), u32::from(run.count));
+        let of_run = u64::MAX >> (u64::BITS.wrapping_sub(width) & 63);
+        let mut mask = state.open.from::<WIDE>(first) & of_run;
         let is_full = mask == of_run;
         let all = if is_full { width } else { mask.count_ones() };
         let place = match all {
             0 => return None,
             1 => 0,
-            _ => u32::try_from(below(draw(here.drawn, 0, in_vc.into()), all.into())).unwrap_or(0),
+            _ => below(draw(here.drawn, 0, in_vc.into()), all.into()) as u32,
         };
         if is_full {
-            return Some(first + place);
+            return Some(first.wrapping_add(place));
         }
         (0..place).for_each(|_| mask &= mask.wrapping_sub(1));
-        Some(first + mask.trailing_zeros())
+        Some(first.wrapping_add(mask.trailing_zeros()))
     }
 
     /// The same where its ways are reckoned.
-    fn one_of_ways(&self, here: &Here, state: &Switch, in_vc: u32, packet: &Packet) -> Option<u32> {
+    fn one_of_ways<const WIDE: bool>(&self, here: &Here, state: &Switch, in_vc: u32, packet: &Packet) -> Option<u32> {
         let (input, vc) = StrengthReducedU32::div_rem(state.first_in_vc + in_vc, self.by_vcs);
         let link = self.inputs[input as usize].link;
         let mut single = [link];
@@ -212,7 +254,7 @@ impl<O: Observer> InputOutputQueued<O> {
             let output = self.ports.output_of(*link);
             let first = output * self.vcs - state.first_out_vc;
             let to_host = self.outputs[output as usize].to_host;
-            (first, state.open.from(first) as u32 & if to_host { of_output } else { of_class })
+            (first, state.open.from::<WIDE>(first) as u32 & if to_host { of_output } else { of_class })
         };
         let all: u32 = ways.links.iter().map(|link| open(link).1.count_ones()).sum();
         let mut before = match all {

@@ -124,6 +124,7 @@ impl<O: Observer> InputOutputQueued<O> {
     }
 
     /// The next packet of a host, of `flits` flits, begins to leave in the cycle `now`.
+    #[inline]
     pub(super) fn next_packet(&mut self, host: NodeId, flits: u32, now: u64) -> Option<PacketId> {
         let cut = self.messages.cut(host.0 as usize)?;
         let message = self.messages.get(cut.message);

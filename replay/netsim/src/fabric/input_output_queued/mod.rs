@@ -212,10 +212,10 @@ impl<O: Observer> InputOutputQueued<O> {
 
     /// Has `host` try to send from the present cycle on.
     fn wake_host(&mut self, host: u32) {
-        let output = self.ports.output_of(self.topology.uplink(NodeId(host)));
         if let Some(one) = &mut self.one_flit {
-            return one.list_host(output);
+            return one.host_wakes(host);
         }
+        let output = self.ports.output_of(self.topology.uplink(NodeId(host)));
         let free = self.outputs[output as usize].free_from();
         self.try_output(output, free.max(self.now), self.now);
     }

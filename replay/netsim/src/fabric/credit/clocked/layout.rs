@@ -1,5 +1,6 @@
 //! Which networks are run in cycles, and what is where in them.
 
+use super::cases::Cases;
 use super::lane::{Lane, Queue};
 use super::output::{Input, NEVER, Output};
 use super::ring::{CYCLES, Ring};
@@ -124,7 +125,11 @@ impl Clocked {
         }
         let has_more = sizes.seeks || outputs.iter().any(|output| output.is_parallel);
         let begin_at = |owner: &u32| outputs.get(*owner as usize).map_or(0, |output| output.from);
-        let seeking = sizes.seeks.then(|| Seeking::new(owners.iter().map(begin_at), queues));
+        let seeking = sizes.seeks.then(|| {
+            let switches = (topology.nodes() - hosts) as usize;
+            let cases = Cases::new(routes, switches, &outputs, ends.items().iter().copied());
+            Seeking::new(owners.iter().map(begin_at), queues, cases)
+        });
         Some(Self {
             cycle_ps: cycle.ps(),
             by_cycle: StrengthReducedU64::new(cycle.ps()),

@@ -9,15 +9,18 @@
 //! they begin, then VL, then output; the queues at their ends by input, then VL:
 //! what a switch looks at lies together.
 
+mod cases;
 mod deciding;
 mod lane;
 mod layout;
+mod offers;
 mod output;
 mod read_ahead;
 mod ring;
 mod seekers;
 mod seeking;
 
+use super::ahead::AHEAD;
 use super::lanes::Numbering;
 use super::traffic::Traffic;
 use crate::fabric::clocked::ways::Ways;
@@ -26,11 +29,11 @@ use crate::time::SimTime;
 use crate::topology::LinkId;
 use lane::{Lane, Queue};
 pub(super) use layout::Sizes;
+pub(super) use offers::{Need, Offer};
 pub(super) use output::Output;
 use output::{Input, NEVER};
 use ring::{Back, Due, Head, Ring};
 use seekers::Seeking;
-pub(super) use seekers::{Need, Offer};
 use strength_reduce::StrengthReducedU64;
 use typed_index_collections::TiVec;
 
@@ -146,20 +149,26 @@ impl Clocked {
         !self.working.is_empty() || !self.sending.is_empty()
     }
 
-    /// The cycle that begins at `at` begins: sees credits, heads and outputs that come, and returns what else does.
-    pub fn begin<const MORE: bool>(&mut self, at: SimTime) -> Due {
+    /// The cycle that begins at `at` begins: sees credits, heads and outputs that come, and returns what else does. Lanes are read ahead with
+    /// `reads_ahead`.
+    pub fn begin<const MORE: bool>(&mut self, at: SimTime, reads_ahead: bool) -> Due {
         let now = self.cycle(at);
         let due = self.ring.take(now);
-        for Back { lane, flits, credits } in &due.backs {
-            let state = &mut self.lanes[*lane as usize];
-            state.give_back(now, (*flits, *credits));
-            if state.is_awaited {
-                state.is_awaited = false;
-                self.look(self.owners[*lane as usize], now);
+        for backs in due.backs.chunks(AHEAD) {
+            if MORE && reads_ahead {
+                self.read_lanes_ahead(backs);
             }
-            if MORE && self.lanes[*lane as usize].is_sought {
-                self.lanes[*lane as usize].is_sought = false;
-                self.look_for_seekers(*lane, now);
+            for Back { lane, flits, credits } in backs {
+                let state = &mut self.lanes[*lane as usize];
+                state.give_back(now, (*flits, *credits));
+                if state.is_awaited {
+                    state.is_awaited = false;
+                    self.look(self.owners[*lane as usize], now);
+                }
+                if MORE && self.lanes[*lane as usize].is_sought {
+                    self.lanes[*lane as usize].is_sought = false;
+                    self.look_for_seekers(*lane, now);
+                }
             }
         }
         if MORE {

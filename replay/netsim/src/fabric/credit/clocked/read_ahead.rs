@@ -1,5 +1,6 @@
 //! What switches look at in a cycle is read ahead, for many at a time: as [`read_ahead`](crate::fabric::credit::read_ahead) does by events.
 
+use super::ring::Back;
 use super::{Clocked, Place, bits};
 use crate::fabric::credit::packet::Packet;
 use crate::fabric::ids::PacketId;
@@ -20,15 +21,20 @@ impl Clocked {
             let lanes = self.lanes[place.lane(0, 0)..].iter().take(lanes).step_by(OF_A_LINE);
             let sum = lanes.fold(sum, |sum, lane| sum ^ u64::from(lane.begin));
             let sum = heads(switch.heads).fold(sum, |sum, bit| sum ^ u64::from(self.first(place, bit).0));
-            bits(switch.ready).fold(sum, |sum, bit| sum ^ self.outputs[place.output(bit) as usize].free_at)
+            if switch.heads == 0 {
+                return bits(switch.ready).fold(sum, |sum, bit| sum ^ self.outputs[place.output(bit) as usize].free_at);
+            }
+            // A head may ask for any of them.
+            let outputs = self.outputs[place.output(0) as usize..].iter().take(place.outputs as usize);
+            outputs.fold(sum, |sum, output| sum ^ output.free_at)
         });
         black_box(near);
         let far = places().fold(0, |sum, switch| {
             let place = &switch.place;
-            let sum = heads(switch.heads).fold(sum, |sum, bit| {
-                let known = self.seeking.as_ref().map_or(0, |seeking| seeking.read(place.queue(bit)));
-                sum ^ known ^ key(packets, self.first(place, bit))
-            });
+            let looked = heads(switch.heads & switch.undecided);
+            let sum = looked
+                .fold(sum, |sum, bit| sum ^ self.seeking.as_ref().map_or(0, |seeking| seeking.read(place.queue(bit))));
+            let sum = heads(switch.heads).fold(sum, |sum, bit| sum ^ key(packets, self.first(place, bit)));
             self.starting(place, switch.ready).fold(sum, |sum, (head, behind)| {
                 sum ^ u64::from(self.queues[behind as usize].last.0) ^ key(packets, self.queues[head as usize].first)
             })
@@ -45,6 +51,16 @@ impl Clocked {
                 .fold(sum, |sum, (head, behind)| sum ^ next(head) ^ key(packets, self.queues[behind as usize].last))
         });
         black_box(behind);
+    }
+
+    /// Reads the lanes to which credits come back, and what is looked at if heads wait for room there.
+    pub fn read_lanes_ahead(&self, backs: &[Back]) {
+        let sought = |back: &&Back| self.lanes[back.lane as usize].is_sought;
+        black_box(backs.iter().filter(sought).count());
+        let Some(seeking) = &self.seeking else { return };
+        let seekers = || backs.iter().filter(sought).map(|back| &seeking.seekers[back.lane as usize]);
+        black_box(seekers().fold(0, |sum, seekers| sum ^ seekers.need));
+        black_box(seekers().fold(0, |sum, seekers| sum ^ self.switches[seekers.switch as usize].ready));
     }
 
     /// The first packet of a switch's queue.

@@ -2,8 +2,9 @@
 //! [`Undecided`](crate::fabric::credit::undecided::Undecided) is by events.
 
 use super::lane::Lane;
+use super::offers::Offer;
 use super::output::NEVER;
-use super::seekers::{Offer, Seekers};
+use super::seekers::Seekers;
 use super::{Clocked, Place, bits};
 use crate::fabric::credit::most_room::remainder;
 use crate::routing::Ranks;
@@ -125,14 +126,15 @@ impl Clocked {
         }
     }
 
-    /// A list of what the head of `queue` may take, to be given back: empty if that is not known.
+    /// A list of what the head of `queue` may take, which has looked before with `has_looked`, to be given back: empty if that is not known.
     #[inline]
-    pub fn take_offers(&mut self, queue: u32) -> Vec<Offer> {
+    pub fn take_offers(&mut self, queue: u32, has_looked: bool) -> Vec<Offer> {
         let Some(seeking) = &mut self.seeking else { return Vec::new() };
-        let known = &seeking.known[queue as usize];
         let mut offers = std::mem::take(&mut seeking.offers);
         offers.clear();
-        offers.extend_from_slice(known.offers.get(..usize::from(known.count)).unwrap_or_default());
+        if has_looked {
+            offers.extend_from_slice(seeking.known[queue as usize].offers());
+        }
         offers
     }
 
@@ -140,6 +142,25 @@ impl Clocked {
     pub fn give_offers_back(&mut self, offers: Vec<Offer>) {
         if let Some(seeking) = &mut self.seeking {
             seeking.offers = offers;
+        }
+    }
+
+    /// The direction by which packets come to `queue`; `None` from a host, or where switches are not alike.
+    #[inline]
+    pub fn direction(&self, queue: u32) -> Option<u8> {
+        self.seeking.as_ref()?.cases.direction(self.number.port(queue))
+    }
+
+    /// Fills `offers` with what a head of a `case` may take at `switch` whose VL of class 0 is `base`. Returns whether that is known.
+    #[inline]
+    pub fn offer_by_case(&self, case: usize, switch: u32, base: u8, offers: &mut Vec<Offer>) -> bool {
+        self.seeking.as_ref().is_some_and(|seeking| seeking.cases.offer(case, switch, base, offers))
+    }
+
+    /// Keeps what heads of a `case` may take, which is this at `switch` with `base` as VL of class 0.
+    pub fn keep_by_case(&mut self, case: usize, switch: u32, base: u8, offers: &[Offer]) {
+        if let Some(seeking) = &mut self.seeking {
+            seeking.cases.keep(case, switch, base, offers);
         }
     }
 
@@ -160,9 +181,6 @@ impl Clocked {
     #[inline]
     pub fn seeks_no_more(&mut self, place: &Place, bit: u32) {
         self.switches[place.switch as usize].undecided &= !(1 << bit);
-        if let Some(seeking) = &mut self.seeking {
-            seeking.forget(place.queue(bit));
-        }
     }
 
     /// Whether the head of a switch's queue with the bit `bit` has looked before.

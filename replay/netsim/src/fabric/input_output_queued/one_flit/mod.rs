@@ -1,15 +1,17 @@
 //! Routers all of whose packets have one flit: then nothing is under way at a crossbar when packets ask, queues are lists of packets, and what
 //! asks, has room or waits is a bit.
 
+mod passing;
+
 use super::bits::Bits;
 use crate::fabric::clocked::calendar::Calendar;
 use crate::fabric::clocked::packet::Packet;
-use crate::fabric::clocked::ways::Ways;
+use crate::fabric::clocked::ways::{Run, Ways};
 use crate::fabric::figures::LinkMeter;
 use crate::fabric::ids::PacketId;
 use crate::fabric::slab::Slab;
 use crate::time::SimTime;
-use crate::topology::LinkId;
+use crate::topology::{LinkId, NodeId};
 
 /// The packets of a network.
 type Packets = Slab<PacketId, Packet>;
@@ -24,7 +26,7 @@ pub(super) struct InVc {
     switch: u32,
     /// The VC of its sender's output, and cycles until that is told of credits.
     sender_vc: u32,
-    told_after: u32,
+    told_after: u16,
     /// Its number among the VCs of inputs of its switch.
     bit: u8,
     pub from_host: bool,
@@ -36,10 +38,20 @@ struct OutVc {
     /// The first and last packet of its queue, and how many there are.
     first: PacketId,
     last: PacketId,
-    held: u32,
-    credits: u32,
-    /// Packets that have left.
-    sent: u64,
+    held: u16,
+    credits: u16,
+    /// Packets that have left, modulo 2^32.
+    sent: u32,
+}
+
+impl OutVc {
+    /// A packet leaves that takes so many credits. Returns whether the count of packets began again.
+    #[inline(always)]
+    const fn sends(&mut self, credits: u16) -> bool {
+        self.credits = self.credits.wrapping_sub(credits);
+        self.sent = self.sent.wrapping_add(1);
+        self.sent == 0
+    }
 }
 
 /// A link, at its sender.
@@ -70,7 +82,8 @@ pub(super) struct Switch {
     /// VCs of inputs with packets, and VCs of outputs whose queues have room, a bit each.
     pub asking: Bits,
     pub open: Bits,
-    /// Outputs with packets that may find credits, a bit each.
+    /// Outputs with packets, and those of them whose packets may find credits, a bit each.
+    waiting: u64,
     pub ready: u64,
     /// Its first VC of an input, and its first output and VC of one.
     pub first_in_vc: u32,
@@ -80,7 +93,7 @@ pub(super) struct Switch {
 }
 
 /// A packet that asks for a VC of an output; both VCs are numbered within their switch.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Wish {
     pub in_vc: u32,
     pub out_vc: u32,
@@ -92,32 +105,60 @@ pub(super) struct OneFlit {
     /// By number of a VC of outputs at its switch: the bit of the output, and which of its VCs it is.
     places: Box<[(u8, u8); MAX_VCS as usize]>,
     /// Packets for which the queue of a VC at an output has room.
-    room: u32,
-    pub ways: Ways,
+    room: u16,
+    /// By switch, then destination: its outputs for that, where packets take any VC of them with room; none where that has to be asked.
+    runs: Vec<VcRun>,
+    hosts: usize,
+    /// The outputs of hosts.
+    host_outputs: Vec<u32>,
+    /// Whether switches have more VCs than fit into one word.
+    pub is_wide: bool,
     pub in_vcs: Vec<InVc>,
     out_vcs: Vec<OutVc>,
+    /// How often the count of packets of each of them began again.
+    overflows: Vec<u32>,
     pub outs: Vec<Out>,
     pub switches: Vec<Switch>,
     /// Packets that arrive in VCs of inputs, and at hosts, and VCs of outputs whose credits come back.
     pub arrivals: Calendar<(u32, PacketId)>,
     pub delivered: Calendar<PacketId>,
     pub credits: Calendar<u32>,
+    /// The same of the next cycle, while hosts and switches work: that is when most comes.
+    soon: Soon,
     /// When the interval ends of which outputs count what crosses.
     pub interval_end: SimTime,
     /// Switches at which packets ask or wait, and outputs of hosts that may send.
     pub working: Vec<u32>,
     pub sending: Vec<u32>,
-    /// What is asked for within a cycle at a switch.
-    pub wishes: Vec<Wish>,
+    /// What is asked for within a cycle at a switch: as much as there is room for, and no list of it is kept from one switch to the next.
+    pub wishes: Box<[Wish; MAX_VCS as usize]>,
+    /// By the bit of an output: the packet that passes to it in this cycle at a switch, and for which of its VCs of outputs.
+    passing: Box<[(PacketId, u32); MAX_OUTPUTS as usize]>,
+}
+
+/// What comes in a cycle.
+#[derive(Default)]
+struct Soon {
+    arrivals: Vec<(u32, PacketId)>,
+    delivered: Vec<PacketId>,
+    credits: Vec<u32>,
+}
+
+/// VCs of outputs of a switch that lie next to each other.
+#[derive(Clone, Copy)]
+pub(super) struct VcRun {
+    pub first: u8,
+    /// 64 at most; 0: not known.
+    pub count: u8,
 }
 
 /// Bits of a switch: VCs of its inputs, VCs of its outputs, and outputs.
-const MAX_VCS: u32 = Bits::MAX;
+pub(super) const MAX_VCS: u32 = Bits::MAX;
 const MAX_OUTPUTS: u32 = 64;
 
 impl InVc {
     /// Number `bit` of `switch`, at the end of a link that comes from a host or not.
-    pub const fn new(from_host: bool, (switch, bit): (u32, u8), (sender_vc, told_after): (u32, u32)) -> Self {
+    pub const fn new(from_host: bool, (switch, bit): (u32, u8), (sender_vc, told_after): (u32, u16)) -> Self {
         Self { first: PacketId::NONE, last: PacketId::NONE, switch, sender_vc, told_after, bit, from_host }
     }
 }
@@ -148,20 +189,23 @@ impl Out {
 
 impl OneFlit {
     /// Of routers with `vcs` VCs a link, queues of `buffer` packets at inputs and of `room` packets at outputs. The outputs of a switch lie next
-    /// to each other, those of hosts anywhere; `switches` have their first input and output, and how many there are of both. Nothing happens
-    /// more than `ahead` cycles later. `None` if they are more than there are bits for.
+    /// to each other, those of hosts anywhere; `switches` have their first input and output, and how many there are of both. A packet takes any VC of
+    /// its outputs, if there is one or with `takes_all`. Nothing happens more than `ahead` cycles later. `None` if they are more than there are bits for, or queues longer than is counted.
     pub fn new(
         (vcs, ahead): (u32, usize),
         (buffer, room): (u32, u32),
-        ways: Ways,
+        (ways, takes_all): (&Ways, bool),
         (in_vcs, outs): (Vec<InVc>, Vec<Out>),
         switches: impl Iterator<Item = ((u32, u32), (u32, u32))>,
     ) -> Option<Self> {
-        let switch = |((first_input, inputs), (first_output, outputs)): ((u32, u32), (u32, u32))| {
+        let mut is_wide = false;
+        let mut switch = |((first_input, inputs), (first_output, outputs)): ((u32, u32), (u32, u32))| {
+            is_wide |= inputs.max(outputs) * vcs > Bits::MAX_NARROW;
             let fits = inputs.max(outputs) * vcs <= MAX_VCS && outputs <= MAX_OUTPUTS;
             fits.then_some(Switch {
                 asking: Bits::NONE,
                 open: Bits::ALL,
+                waiting: 0,
                 ready: 0,
                 first_in_vc: first_input * vcs,
                 first_output,
@@ -169,29 +213,56 @@ impl OneFlit {
                 is_listed: false,
             })
         };
-        let out_vc = OutVc { first: PacketId::NONE, last: PacketId::NONE, held: 0, credits: buffer, sent: 0 };
+        let (credits, room) = (u16::try_from(buffer).ok()?, u16::try_from(room).ok()?);
+        let out_vc = OutVc { first: PacketId::NONE, last: PacketId::NONE, held: 0, credits, sent: 0 };
         let mut places = Box::new([(0, 0); MAX_VCS as usize]);
         for (place, number) in places.iter_mut().zip(0u32..) {
             // Both are less than 128.
             *place = ((number / vcs) as u8, (number % vcs) as u8);
         }
+        let run = |run: &Run| {
+            let (first, count) = (u32::from(run.first) * vcs, u32::from(run.count) * vcs);
+            let is_any = (run.count == 1 || takes_all) && count <= u64::BITS;
+            // Both are less than 128 where switches fit.
+            VcRun { first: first as u8, count: if is_any { count as u8 } else { 0 } }
+        };
+        let mut host_outputs = vec![u32::MAX; ways.hosts()];
+        for (number, out) in (0..).zip(&outs).filter(|(_, out)| out.from_host) {
+            if let Some(output) = host_outputs.get_mut(out.from as usize) {
+                *output = number;
+            }
+        }
+        let switches = switches.map(&mut switch).collect::<Option<_>>()?;
         Some(Self {
             vcs,
             places,
             room,
-            ways,
+            runs: ways.runs().iter().map(run).collect(),
+            hosts: ways.hosts(),
+            host_outputs,
+            is_wide,
             in_vcs,
             out_vcs: vec![out_vc; outs.len() * vcs as usize],
+            overflows: vec![0; outs.len() * vcs as usize],
             outs,
-            switches: switches.map(switch).collect::<Option<_>>()?,
+            switches,
             arrivals: Calendar::new(ahead),
             delivered: Calendar::new(ahead),
             credits: Calendar::new(ahead),
+            soon: Soon::default(),
             interval_end: SimTime::ZERO,
             working: Vec::new(),
             sending: Vec::new(),
-            wishes: Vec::new(),
+            wishes: Box::new([Wish::default(); MAX_VCS as usize]),
+            passing: Box::new([(PacketId::NONE, 0); MAX_OUTPUTS as usize]),
         })
+    }
+
+    /// Where packets to `to` go on at `switch`.
+    #[inline(always)]
+    pub fn run(&self, switch: u32, to: NodeId) -> VcRun {
+        let place = (switch as usize).wrapping_mul(self.hosts).wrapping_add(to.0 as usize);
+        self.runs.get(place).copied().unwrap_or(VcRun { first: 0, count: 0 })
     }
 
     /// The next cycle, from `now` on, in which anything happens.
@@ -203,9 +274,36 @@ impl OneFlit {
         comes.into_iter().flatten().min()
     }
 
+    /// Hosts and switches begin to work in the cycle `now`: until [`Self::end_work`] nothing else is done.
+    pub fn begin_work(&mut self, now: u64) {
+        let next = now + 1;
+        self.soon = Soon {
+            arrivals: self.arrivals.take(next),
+            delivered: self.delivered.take(next),
+            credits: self.credits.take(next),
+        };
+    }
+
+    pub fn end_work(&mut self, now: u64) {
+        let Soon { arrivals, delivered, credits } = std::mem::take(&mut self.soon);
+        self.arrivals.put_back(now + 1, arrivals);
+        self.delivered.put_back(now + 1, delivered);
+        self.credits.put_back(now + 1, credits);
+    }
+
+    /// `packet` arrives in a VC of an input, so many cycles behind `now`.
+    #[inline(always)]
+    fn sends(&mut self, (in_vc, packet): (u32, PacketId), now: u64, ahead: u32) {
+        if ahead == 1 {
+            self.soon.arrivals.push((in_vc, packet));
+        } else {
+            self.arrivals.put(now.wrapping_add(ahead.into()), (in_vc, packet));
+        }
+    }
+
     /// `packet` arrives in a VC of an input. Returns the packet in front of it, if there is one.
     #[inline(always)]
-    pub fn arrives(&mut self, in_vc: u32, packet: PacketId) -> Option<PacketId> {
+    pub fn arrives<const WIDE: bool>(&mut self, in_vc: u32, packet: PacketId) -> Option<PacketId> {
         let state = &mut self.in_vcs[in_vc as usize];
         let before = std::mem::replace(&mut state.last, packet);
         if before != PacketId::NONE {
@@ -214,7 +312,7 @@ impl OneFlit {
         state.first = packet;
         let (switch, bit) = (state.switch, state.bit);
         let state = &mut self.switches[switch as usize];
-        state.asking.put(bit.into());
+        state.asking.put::<WIDE>(bit.into());
         if !state.is_listed {
             state.is_listed = true;
             self.working.push(switch);
@@ -243,8 +341,15 @@ impl OneFlit {
         }
     }
 
+    /// A host may have a packet to send.
+    #[inline]
+    pub fn host_wakes(&mut self, host: u32) {
+        self.list_host(self.host_outputs[host as usize]);
+    }
+
     /// The host of `output` may have a packet to send.
-    pub fn list_host(&mut self, output: u32) {
+    #[inline]
+    fn list_host(&mut self, output: u32) {
         let out = &mut self.outs[output as usize];
         if !out.is_listed {
             out.is_listed = true;
@@ -254,117 +359,41 @@ impl OneFlit {
 
     /// All is done at `switch` in this cycle, which leaves `state`. Returns whether it has something to do in the next one.
     #[inline(always)]
-    pub fn done(&mut self, switch: u32, mut state: Switch) -> bool {
-        state.is_listed = !state.asking.is_empty() || state.ready != 0;
+    pub fn done<const WIDE: bool>(&mut self, switch: u32, mut state: Switch) -> bool {
+        state.is_listed = !state.asking.is_empty::<WIDE>() || state.ready != 0;
         self.switches[switch as usize] = state;
         state.is_listed
     }
 
     /// Says whether the host of `output` `stays` in the list of those that may send. Returns the same.
+    #[inline]
     pub fn host_stays(&mut self, output: u32, stays: bool) -> bool {
         self.outs[output as usize].is_listed = stays;
         stays
     }
 
     /// The lowest VC of a host's `output` with a credit: that is taken.
+    #[inline]
     pub fn take_credit(&mut self, output: u32) -> Option<u32> {
-        let first = (output * self.vcs) as usize;
-        let vcs = &mut self.out_vcs[first..first + self.vcs as usize];
+        let first = output.wrapping_mul(self.vcs) as usize;
+        let vcs = self.out_vcs.get_mut(first..)?.get_mut(..self.vcs as usize)?;
         let (vc, state) = (0..).zip(vcs).find(|(_, vc)| vc.credits > 0)?;
         state.credits -= 1;
         Some(vc)
     }
 
-    /// The first packet of a VC of an input of a switch moves in the cycle `now` into the queue of what it asked for. Its credit goes back. What
-    /// changes at the switch is noted in `state`.
+    /// `packet` of so many bytes begins to leave a host on `vc` of `output`, a credit of which was taken, in the cycle `now`.
     #[inline(always)]
-    pub fn grant(&mut self, packets: &mut Packets, state: &mut Switch, wish: Wish, now: u64) {
-        let Wish { in_vc, out_vc } = wish;
-        let (output, vc) = self.places[(out_vc % MAX_VCS) as usize];
-        let input = &mut self.in_vcs[state.first_in_vc.wrapping_add(in_vc) as usize];
-        let id = input.first;
-        let next = std::mem::replace(&mut packets.get_mut(id).next, PacketId::NONE);
-        input.first = next;
-        if next == PacketId::NONE {
-            input.last = PacketId::NONE;
-            state.asking.remove(in_vc);
-        }
-        self.credits.put(now.wrapping_add(input.told_after.into()), input.sender_vc);
-        let queue = &mut self.out_vcs[state.first_out_vc.wrapping_add(out_vc) as usize];
-        queue.held = queue.held.wrapping_add(1);
-        if queue.held >= self.room {
-            state.open.remove(out_vc);
-        }
-        let before = std::mem::replace(&mut queue.last, id);
-        if before == PacketId::NONE {
-            queue.first = id;
-        } else {
-            packets.get_mut(before).next = id;
-        }
-        // There are 16 VCs at most.
-        self.outs[state.first_output.wrapping_add(output.into()) as usize].waiting |= 1 << (vc & 15);
-        state.ready |= bit_of(output.into());
-    }
-
-    /// A packet leaves in the cycle `now` by a switch's output with the bit `bit`: of those with a credit the one whose turn it is. What changes at
-    /// the switch is noted in `state`. Returns whether one has left.
-    #[inline(always)]
-    pub fn output_sends(&mut self, packets: &mut Packets, state: &mut Switch, bit: u32, now: u64) -> bool {
-        let output = state.first_output.wrapping_add(bit);
-        let out = &mut self.outs[output as usize];
-        let first = output.wrapping_mul(self.vcs);
-        // Turned so that the first VC is the lowest bit.
-        let mut turned = out.waiting.rotate_right(out.turn.into());
-        let found = loop {
-            if turned == 0 {
-                break None;
-            }
-            let vc = turned.trailing_zeros().wrapping_add(out.turn.into()) % u16::BITS;
-            turned &= turned.wrapping_sub(1);
-            let queue = &mut self.out_vcs[first.wrapping_add(vc) as usize];
-            if out.to_host || queue.credits > 0 {
-                break Some((vc, queue));
-            }
-        };
-        let Some((vc, queue)) = found else {
-            state.ready &= !bit_of(bit);
-            return false;
-        };
-        let id = queue.first;
-        let packet = packets.get_mut(id);
-        packet.switches = packet.switches.wrapping_add(1);
-        let next = std::mem::replace(&mut packet.next, PacketId::NONE);
-        queue.held = queue.held.wrapping_sub(1);
-        queue.first = next;
-        queue.credits = queue.credits.wrapping_sub(u32::from(!out.to_host));
-        queue.sent = queue.sent.wrapping_add(1);
-        state.open.put(first.wrapping_add(vc).wrapping_sub(state.first_out_vc));
-        out.turn = if vc + 1 < self.vcs { vc as u8 + 1 } else { 0 };
-        if next == PacketId::NONE {
-            queue.last = PacketId::NONE;
-            out.waiting &= !(1 << (vc & 15));
-            if out.waiting == 0 {
-                state.ready &= !bit_of(bit);
-            }
-        }
-        out.bytes = out.bytes.wrapping_add(packet.bytes.into());
-        out.packets = out.packets.wrapping_add(1);
-        let at = now.wrapping_add(out.ahead.into());
-        if out.to_host {
-            self.delivered.put(at, id);
-        } else {
-            self.arrivals.put(at, (out.first_in_vc.wrapping_add(vc), id));
-        }
-        true
-    }
-
-    /// `packet` of so many bytes begins to leave a host on `vc` of `output` in the cycle `now`.
     pub fn host_sends(&mut self, (output, vc): (u32, u32), (packet, bytes): (PacketId, u32), now: u64) {
-        self.out_vcs[(output * self.vcs + vc) as usize].sent += 1;
+        let out_vc = output.wrapping_mul(self.vcs).wrapping_add(vc) as usize;
+        if self.out_vcs[out_vc].sends(0) {
+            self.overflows[out_vc] += 1;
+        }
         let out = &mut self.outs[output as usize];
-        out.bytes += u64::from(bytes);
-        out.packets += 1;
-        self.arrivals.put(now + u64::from(out.ahead), (out.first_in_vc + vc, packet));
+        out.bytes = out.bytes.wrapping_add(bytes.into());
+        out.packets = out.packets.wrapping_add(1);
+        let (ahead, in_vc) = (out.ahead, out.first_in_vc.wrapping_add(vc));
+        self.sends((in_vc, packet), now, ahead);
     }
 
     /// Adds what `out` has counted to the meter of its link, with intervals of `interval_ps` picoseconds.
@@ -379,7 +408,9 @@ impl OneFlit {
         let vcs = self.vcs as usize;
         outputs.flat_map(move |output| {
             let first = output as usize * vcs;
-            (first..first + vcs).map(|vc| self.out_vcs.get(vc).map_or(0, |vc| vc.sent))
+            let counts = move |vc: usize| Some((self.out_vcs.get(vc)?.sent, self.overflows.get(vc)?));
+            (first..first + vcs)
+                .map(move |vc| counts(vc).map_or(0, |(sent, over)| u64::from(*over) << 32 | u64::from(sent)))
         })
     }
 }
