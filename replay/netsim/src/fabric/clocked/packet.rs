@@ -1,6 +1,6 @@
 //! Packets that clocked switches pass on.
 
-use crate::fabric::ids::{MessageId, PacketId};
+use crate::fabric::ids::MessageId;
 use crate::fabric::messages::{Cut, NUMBER, Open, key};
 use crate::fabric::packet::PacketRecord;
 use crate::time::SimTime;
@@ -10,8 +10,6 @@ use crate::topology::NodeId;
 #[derive(Clone, Copy)]
 pub(in crate::fabric) struct Packet {
     pub message: MessageId,
-    /// The packet behind it, where queues are lists.
-    pub next: PacketId,
     pub destination: NodeId,
     pub flits: u32,
     pub bytes: u32,
@@ -27,7 +25,6 @@ impl Packet {
     pub fn new(cut: Cut, message: &Open, destination: NodeId, flits: u32, left: u64) -> Self {
         Self {
             message: cut.message,
-            next: PacketId::NONE,
             destination,
             flits,
             bytes: cut.bytes,

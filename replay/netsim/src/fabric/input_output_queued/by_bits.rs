@@ -3,11 +3,10 @@
 use super::InputOutputQueued;
 use super::bits::Bits;
 use super::config::Requests;
-use super::one_flit::{InVc, OneFlit, Out, Switch, Wish};
+use super::one_flit::{Input, OneFlit, Out, Sender, Switch, VcRun};
 use super::state::InputPort;
 use crate::fabric::clocked::packet::Packet;
 use crate::fabric::clocked::ways::Ways;
-use crate::fabric::ids::PacketId;
 use crate::fabric::packet::Observer;
 use crate::kernel::random::{below, draw};
 use crate::network::Delivery;
@@ -18,7 +17,6 @@ use strength_reduce::StrengthReducedU32;
 /// A switch in a cycle.
 struct Here {
     number: u32,
-    node: NodeId,
     /// What all its draws of this cycle come from.
     drawn: u64,
 }
@@ -40,21 +38,23 @@ impl<O: Observer> InputOutputQueued<O> {
         if self.inputs.iter().any(|input| told_after(input).is_none()) {
             return;
         }
-        let in_vc = |(number, input): (u32, &InputPort)| {
+        let input = |(number, input): (u32, &InputPort)| {
             let switch = input.at.0 - hosts;
-            let first = ports.inputs_of(switch).0;
-            let (from_host, sender, told) = (input.from_host, input.sender_vc, told_after(input).unwrap_or(u16::MAX));
             // Switches with more VCs than bits are refused.
-            let bit = move |vc: u32| u8::try_from((number - first) * vcs + vc).unwrap_or(u8::MAX);
-            (0..vcs).map(move |vc| InVc::new(from_host, (switch, bit(vc)), (sender + vc, told)))
+            let first_bit = u8::try_from((number - ports.inputs_of(switch).0) * vcs).unwrap_or(u8::MAX);
+            let told = told_after(input).unwrap_or(u16::MAX);
+            Input::new((switch, first_bit), (input.sender_vc, told))
         };
-        let in_vcs = (0..).zip(&self.inputs).flat_map(in_vc).collect();
+        let inputs = (0..).zip(&self.inputs).map(input).collect();
+        let sender = |link: &LinkId| {
+            let from = topology.link(*link).from;
+            let is_host = topology.is_host(from);
+            Sender::new(*link, (if is_host { from.0 } else { from.0 - hosts }, is_host))
+        };
+        let senders = ports.outputs().iter().map(sender).collect();
         let out = |link: &LinkId| {
-            let ends = topology.link(*link);
-            let from_host = topology.is_host(ends.from);
-            let from = if from_host { ends.from.0 } else { ends.from.0 - hosts };
-            let first_in_vc = (!topology.is_host(ends.to)).then(|| ports.input_of(*link) * vcs);
-            Out::new(*link, (from, from_host), first_in_vc, 1 + self.delays[*link])
+            let ends_at = topology.link(*link).to;
+            Out::new((!topology.is_host(ends_at)).then(|| ports.input_of(*link)), 1 + self.delays[*link])
         };
         let outs = ports.outputs().iter().map(out).collect();
         let switches = (0..topology.switches()).map(|switch| (ports.inputs_of(switch), ports.outputs_of(switch)));
@@ -63,33 +63,30 @@ impl<O: Observer> InputOutputQueued<O> {
         let ways = if has_one_class { Ways::new(&self.routes, topology) } else { Ways::none(hosts) };
         let sizes = (vcs, self.calendar.ahead());
         let ways = (&ways, self.takes_all);
-        self.one_flit = OneFlit::new(sizes, buffers, ways, (in_vcs, outs), switches).map(Box::new);
+        self.one_flit = OneFlit::new(sizes, buffers, ways, (inputs, outs, senders), switches).map(Box::new);
     }
 
     /// What happens in the cycle `now` that begins.
     pub(super) fn see_by_bits(&mut self, one: &mut OneFlit, now: u64, deliveries: &mut Vec<Delivery>) {
         let arrivals = one.arrivals.take(now);
-        if one.is_wide {
-            self.see_arrivals::<true>(one, &arrivals);
-        } else {
-            self.see_arrivals::<false>(one, &arrivals);
-        }
-        one.arrivals.keep(now, arrivals);
-        let credits = one.credits.take(now);
-        credits.iter().for_each(|out_vc| one.credit_returns(*out_vc, *out_vc / self.by_vcs));
-        one.credits.keep(now, credits);
-        let delivered = one.delivered.take(now);
-        delivered.iter().for_each(|packet| self.deliver(*packet, deliveries));
-        one.delivered.keep(now, delivered);
-    }
-
-    /// Packets arrive in VCs of inputs.
-    fn see_arrivals<const WIDE: bool>(&mut self, one: &mut OneFlit, arrivals: &[(u32, PacketId)]) {
-        for (in_vc, packet) in arrivals {
-            if let Some(before) = one.arrives::<WIDE>(*in_vc, *packet) {
-                self.packets.get_mut(before).next = *packet;
+        for (place, packet) in &arrivals {
+            if one.is_wide {
+                one.arrives::<true>(*place, *packet);
+            } else {
+                one.arrives::<false>(*place, *packet);
             }
         }
+        one.arrivals.keep(now, arrivals);
+        one.see_coming();
+        let credits = one.credits.take(now);
+        credits.iter().for_each(|out_vc| one.credit_returns(*out_vc, |out_vc| out_vc / self.by_vcs));
+        one.credits.keep(now, credits);
+        let delivered = one.delivered.take(now);
+        for packet in &delivered {
+            self.packets.get_mut(*packet).switches = one.switches_left(*packet);
+            self.deliver(*packet, deliveries);
+        }
+        one.delivered.keep(now, delivered);
     }
 
     /// Hosts and switches work in the cycle `now`.
@@ -99,21 +96,40 @@ impl<O: Observer> InputOutputQueued<O> {
             self.turn_interval(&mut one);
         }
         one.begin_work(now);
-        let mut sending = std::mem::take(&mut one.sending);
-        sending.retain(|output| {
-            let stays = self.host_sends(&mut one, *output, now);
-            one.host_stays(*output, stays)
-        });
-        one.sending = sending;
-        let mut working = std::mem::take(&mut one.working);
         if one.is_wide {
-            working.retain(|switch| self.switch_works_by_bits::<true>(&mut one, *switch, now));
+            self.work_as_wide::<true>(&mut one, now);
         } else {
-            working.retain(|switch| self.switch_works_by_bits::<false>(&mut one, *switch, now));
+            self.work_as_wide::<false>(&mut one, now);
         }
-        one.working = working;
         one.end_work(now);
         self.one_flit = Some(one);
+    }
+
+    /// Those of them that are listed. What has something to do in the next cycle stays listed.
+    #[inline(always)]
+    fn work_as_wide<const WIDE: bool>(&mut self, one: &mut OneFlit, now: u64) {
+        let (mut sending, mut left) = (std::mem::take(&mut one.sending), 0);
+        for place in 0..sending.len() {
+            let output = sending[place];
+            let stays = self.host_sends::<WIDE>(one, output, now);
+            sending[left] = output;
+            left += usize::from(one.host_stays(output, stays));
+        }
+        sending.truncate(left);
+        one.sending = sending;
+        // Of switches no list is looked at while they work.
+        let (mut working, mut switches) = (std::mem::take(&mut one.working), std::mem::take(&mut one.switches));
+        let mut left = 0;
+        for place in 0..working.len() {
+            let number = working[place];
+            let state = &mut switches[number as usize];
+            self.switch_works_by_bits::<WIDE>(one, (number, state), now);
+            state.is_listed = !state.asking.is_empty::<WIDE>() || state.ready != 0;
+            working[left] = number;
+            left += usize::from(state.is_listed);
+        }
+        working.truncate(left);
+        (one.working, one.switches) = (working, switches);
     }
 
     /// Outputs count in the interval of the present cycle; what they have counted goes to the meters of their links.
@@ -121,8 +137,7 @@ impl<O: Observer> InputOutputQueued<O> {
     fn turn_interval(&mut self, one: &mut OneFlit) {
         let interval_ps = self.config.interval.ps();
         for output in 0..one.outs.len() {
-            let out = one.outs[output];
-            one.add_unmetered(&out, &mut self.meters[out.link], interval_ps);
+            one.add_unmetered(&one.outs[output], &mut self.meters[one.senders[output].link], interval_ps);
             (one.outs[output].bytes, one.outs[output].packets) = (0, 0);
         }
         one.interval_end = SimTime((self.begins.0 / interval_ps + 1).saturating_mul(interval_ps));
@@ -130,116 +145,77 @@ impl<O: Observer> InputOutputQueued<O> {
 
     /// The next packet of a host leaves by the lowest VC with a credit. Returns whether there is another one, for the next cycle.
     #[inline(always)]
-    fn host_sends(&mut self, one: &mut OneFlit, output: u32, now: u64) -> bool {
-        let host = NodeId(one.outs[output as usize].from);
+    fn host_sends<const WIDE: bool>(&mut self, one: &mut OneFlit, output: u32, now: u64) -> bool {
+        let host = NodeId(one.senders[output as usize].from);
         if self.messages.is_empty(host.0 as usize) {
             return false;
         }
         let Some(vc) = one.take_credit(output) else { return false };
         if let Some(packet) = self.next_packet(host, 1, now) {
             self.moved += 1;
-            one.host_sends((output, vc), (packet, self.packets.get(packet).bytes), now);
+            one.host_sends::<WIDE>((output, vc), (packet, self.packets.get(packet)), now);
         }
         !self.messages.is_empty(host.0 as usize)
     }
 
-    /// Packets of a switch ask, are granted what they asked for, and leave. Returns whether there is something to do in the next cycle.
+    /// Packets of a switch ask, are granted what they asked for, and leave.
     #[inline(always)]
-    fn switch_works_by_bits<const WIDE: bool>(&mut self, one: &mut OneFlit, number: u32, now: u64) -> bool {
-        let mut state = one.switches[number as usize];
-        let mut passing = 0;
-        if !state.asking.is_empty::<WIDE>() {
-            let node = NodeId(self.topology.hosts() + number);
-            let drawn = draw(self.config.seed, (1 << 61) + u64::from(number), now);
-            self.all_ask::<WIDE>(one, &Here { number, node, drawn }, (&mut state, &mut passing), now);
-        }
-        let (mut left, mut sent) = (state.ready | passing, 0u64);
-        while left != 0 {
-            let bit = left.trailing_zeros();
-            let sends = if passing >> bit & 1 == 1 {
-                one.passes::<WIDE>(&mut self.packets, &mut state, bit, now)
-            } else {
-                one.output_sends::<WIDE>(&mut self.packets, &mut state, bit, now)
-            };
-            sent = sent.wrapping_add(sends.into());
-            left &= left.wrapping_sub(1);
-        }
-        self.moved += sent;
-        one.done::<WIDE>(number, state)
-    }
-
-    /// The first packets of VCs of inputs of a switch ask, and are granted what they asked for; `passing` notes which pass.
-    #[inline(always)]
-    fn all_ask<const WIDE: bool>(
+    fn switch_works_by_bits<const WIDE: bool>(
         &mut self,
         one: &mut OneFlit,
-        here: &Here,
-        (state, passing): (&mut Switch, &mut u64),
+        (number, state): (u32, &mut Switch),
         now: u64,
     ) {
-        let (mut asking, mut wished, mut contested) = (state.asking, Bits::NONE, Bits::NONE);
-        let mut wishes = 0;
-        while let Some(in_vc) = asking.take_least::<WIDE>() {
-            let Some(out_vc) = self.one_of_open::<WIDE>(one, here, state, in_vc) else { continue };
-            wished.put_again::<WIDE>(out_vc, &mut contested);
-            // Each VC of an input asks once.
-            one.wishes[wishes % one.wishes.len()] = Wish { in_vc, out_vc };
-            wishes += 1;
+        let mut sent = 0;
+        if !state.asking.is_empty::<WIDE>() {
+            let drawn = draw(self.config.seed, (1 << 61) + u64::from(number), now);
+            let granted = self.all_ask::<WIDE>(one, &Here { number, drawn }, state);
+            sent = one.grant::<WIDE>(state, granted, now);
         }
-        while let Some(out_vc) = contested.take_least::<WIDE>() {
-            wishes = self.decide(one, here, state, out_vc, wishes);
+        // No output is among these by which one has left.
+        let mut ready = state.ready;
+        while ready != 0 {
+            let bit = ready.trailing_zeros();
+            sent = sent.wrapping_add(one.output_sends::<WIDE>(state, bit, now).into());
+            ready &= ready.wrapping_sub(1);
         }
-        for wish in 0..wishes {
-            let wish = one.wishes[wish % one.wishes.len()];
-            one.grant::<WIDE>(&mut self.packets, (state, passing), wish, now);
-        }
+        self.moved += sent;
     }
 
-    /// Of the first `count` wishes, several of which are for one VC of an output, keeps of these the one that is granted: of those that hosts sent
-    /// last, the one with the least number drawn. Returns how many are left.
-    #[inline(never)]
-    fn decide(&self, one: &mut OneFlit, here: &Here, state: &Switch, out_vc: u32, count: usize) -> usize {
-        let rank = |wish: &Wish| {
-            let from_host = || one.in_vcs[(state.first_in_vc + wish.in_vc) as usize].from_host;
-            let later = self.config.transit_priority && from_host();
-            let place = (u64::from(wish.in_vc) << 32) + u64::from(wish.out_vc);
-            (later, draw(here.drawn, 1, place), wish.in_vc)
-        };
-        let granted = one.wishes[..count].iter().filter(|wish| wish.out_vc == out_vc).map(rank).min();
-        let mut left = 0;
-        for number in 0..count {
-            let wish = one.wishes[number];
-            if wish.out_vc != out_vc || granted.is_some_and(|(.., in_vc)| in_vc == wish.in_vc) {
-                one.wishes[left] = wish;
-                left += 1;
+    /// The first packets of VCs of inputs of a switch ask. Returns the VCs of outputs that they are granted; `takers` says to which.
+    #[inline(always)]
+    fn all_ask<const WIDE: bool>(&self, one: &mut OneFlit, here: &Here, state: &Switch) -> Bits {
+        let (mut asking, mut granted, open) = (state.asking, Bits::NONE, state.open);
+        // Looked up once for all of them.
+        let asked = one.asked(here.number, state);
+        while let Some(in_vc) = asking.take_least::<WIDE>() {
+            let (packet, run) = asked.first(in_vc);
+            let out_vc = match run.count {
+                0 => self.one_of_ways::<WIDE>(here, state, in_vc, self.packets.get(packet)),
+                _ => one_of_run::<WIDE>(run, open, here, in_vc),
+            };
+            let Some(out_vc) = out_vc else { continue };
+            let place = out_vc as usize % asked.takers.len();
+            let is_first = granted.put_new::<WIDE>(out_vc);
+            if is_first || self.prevails(here, state, (in_vc, asked.takers[place].into()), out_vc) {
+                // There are 128 VCs at most.
+                asked.takers[place] = in_vc as u8;
             }
         }
-        left
+        granted
     }
 
-    /// One of the VCs of outputs with room that the first packet of a VC of an input may take.
-    #[inline(always)]
-    fn one_of_open<const WIDE: bool>(&self, one: &OneFlit, here: &Here, state: &Switch, in_vc: u32) -> Option<u32> {
-        let packet = self.packets.get(one.in_vcs[state.first_in_vc.wrapping_add(in_vc) as usize].first);
-        let run = one.run(here.number, packet.destination);
-        if run.count == 0 {
-            return self.one_of_ways::<WIDE>(here, state, in_vc, packet);
-        }
-        let (first, width) = (u32::from(run.first), u32::from(run.count));
-        let of_run = u64::MAX >> (u64::BITS.wrapping_sub(width) & 63);
-        let mut mask = state.open.from::<WIDE>(first) & of_run;
-        let is_full = mask == of_run;
-        let all = if is_full { width } else { mask.count_ones() };
-        let place = match all {
-            0 => return None,
-            1 => 0,
-            _ => below(draw(here.drawn, 0, in_vc.into()), all.into()) as u32,
+    /// Whether the packet of `in_vc` is to have `out_vc`, and not that of `other`: those that hosts sent come last, then it is the one with the
+    /// least number drawn.
+    #[inline(never)]
+    fn prevails(&self, here: &Here, state: &Switch, (in_vc, other): (u32, u32), out_vc: u32) -> bool {
+        let rank = |in_vc: u32| {
+            let from_host = || self.inputs[((state.first_in_vc + in_vc) / self.by_vcs) as usize].from_host;
+            let later = self.config.transit_priority && from_host();
+            let place = (u64::from(in_vc) << 32) + u64::from(out_vc);
+            (later, draw(here.drawn, 1, place), in_vc)
         };
-        if is_full {
-            return Some(first.wrapping_add(place));
-        }
-        (0..place).for_each(|_| mask &= mask.wrapping_sub(1));
-        Some(first.wrapping_add(mask.trailing_zeros()))
+        rank(in_vc) < rank(other)
     }
 
     /// The same where its ways are reckoned.
@@ -247,7 +223,8 @@ impl<O: Observer> InputOutputQueued<O> {
         let (input, vc) = StrengthReducedU32::div_rem(state.first_in_vc + in_vc, self.by_vcs);
         let link = self.inputs[input as usize].link;
         let mut single = [link];
-        let ways = self.ways(here.node, link, vc, packet, &mut single);
+        let node = NodeId(self.topology.hosts() + here.number);
+        let ways = self.ways(node, link, vc, packet, &mut single);
         let of_class = ((1u32 << self.vcs_of_class) - 1) << (u32::from(ways.class) * self.vcs_of_class);
         let of_output = (1u32 << self.vcs) - 1;
         let open = |link: &LinkId| {
@@ -273,4 +250,24 @@ impl<O: Observer> InputOutputQueued<O> {
         }
         None
     }
+}
+
+/// One of the VCs of `run` with room, as `open` has them, for the first packet of `in_vc`.
+#[inline(always)]
+fn one_of_run<const WIDE: bool>(run: VcRun, open: Bits, here: &Here, in_vc: u32) -> Option<u32> {
+    let (first, width) = (u32::from(run.first), u32::from(run.count));
+    let of_run = u64::MAX >> (u64::BITS.wrapping_sub(width) & 63);
+    let mut mask = open.from::<WIDE>(first) & of_run;
+    let is_full = mask == of_run;
+    let all = if is_full { width } else { mask.count_ones() };
+    let place = match all {
+        0 => return None,
+        1 => 0,
+        _ => below(draw(here.drawn, 0, in_vc.into()), all.into()) as u32,
+    };
+    if is_full {
+        return Some(first.wrapping_add(place));
+    }
+    (0..place).for_each(|_| mask &= mask.wrapping_sub(1));
+    Some(first.wrapping_add(mask.trailing_zeros()))
 }
