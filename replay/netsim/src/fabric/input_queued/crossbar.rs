@@ -1,7 +1,7 @@
 //! Flits ask for the crossbar, are given it, and may hold it.
 
 use super::InputQueued;
-use super::state::{Choice, Chosen, Crossbar, Crossing, Input, InputVc, PortVc, State, Switch, behind, bits, next};
+use super::state::{Choice, Chosen, Crossbar, Crossing, Input, PortVc, State, Switch, behind, bits, from_turn, next};
 use crate::fabric::clocked::matching::{Instant, Rank, Request, Stage, Turns};
 use crate::fabric::clocked::ports::NONE;
 use crate::fabric::clocked::separable::Arbiter;
@@ -72,7 +72,7 @@ impl<O: Observer> InputQueued<O> {
         let vcs = self.vcs;
         let words = &self.marks[switch.words()];
         let inputs = &self.inputs[switch.places_of_inputs()];
-        let states = &self.input_vcs[switch.places_of_input_vcs(vcs)];
+        let given = &self.given_outputs[switch.places_of_input_vcs(vcs)];
         let choices = &mut self.choices[switch.places_of_outputs()];
         let list = &mut self.chosen[switch.places_of_inputs()];
         let (mut number, mut contested) = (0u32, false);
@@ -82,13 +82,13 @@ impl<O: Observer> InputQueued<O> {
                 let place = (word << 6) | ready.trailing_zeros();
                 ready &= ready.wrapping_sub(1);
                 let input = &inputs[place as usize];
-                let states = &states[place.wrapping_mul(vcs) as usize..];
+                let given = &given[place.wrapping_mul(vcs) as usize..][..vcs as usize];
                 let (vc, output) = if input.ready.is_power_of_two() {
                     let vc = input.ready.trailing_zeros();
-                    (vc, states[vc as usize].given.port().wrapping_sub(switch.outputs.0))
+                    (vc, given[vc as usize])
                 } else {
                     contested = true;
-                    first_ready(switch, input, &states[..vcs as usize])
+                    first_ready(input, given, switch.outputs.1)
                 };
                 let choice = &mut choices[output as usize];
                 contested |= choice.best != Choice::NONE;
@@ -291,20 +291,17 @@ impl<O: Observer> InputQueued<O> {
     }
 }
 
-/// Which of its VCs that are ready `input` chooses, of which there are several, with the states `of` all its VCs, and by which of the switch's
-/// outputs that goes on: the first output at its turn or behind it, and of the VCs that ask for that the first one.
-#[inline]
-fn first_ready(switch: &Switch, input: &Input, of: &[InputVc]) -> (u32, u32) {
-    let mut first = (u32::MAX, 0, NONE);
-    let mut ready = input.ready;
-    while ready != 0 {
-        let vc = ready.trailing_zeros();
-        ready &= ready.wrapping_sub(1);
-        let output = of[vc as usize].given.port().wrapping_sub(switch.outputs.0);
-        let rank = behind(output, input.turn, switch.outputs.1) << 4 | behind(vc, input.vc_turn, of.len() as u32);
-        if rank < first.0 {
-            first = (rank, vc, output);
-        }
+/// Which of its VCs that are ready `input` chooses, and which of its switch's `outputs` it was given: the first output at its turn or behind it, and
+/// of the VCs that ask for that the first one. `given`: the outputs that its VCs were given.
+#[inline(always)]
+fn first_ready(input: &Input, given: &[u32], outputs: u32) -> (u32, u32) {
+    let vcs = given.len() as u32;
+    let mut first = u32::MAX;
+    // Which are ready is left to chance, and nothing branches by it.
+    for (vc, output) in (0u32..).zip(given) {
+        let rank = behind(*output, input.turn, outputs) << 4 | behind(vc, input.vc_turn, vcs);
+        let is_absent = (u32::from(input.ready) >> (vc & 15) & 1).wrapping_sub(1);
+        first = first.min(rank | is_absent);
     }
-    (first.1, first.2)
+    (from_turn(first & 15, input.vc_turn, vcs), from_turn(first >> 4, input.turn, outputs))
 }

@@ -84,6 +84,8 @@ pub struct InputQueued<O> {
     marks: Vec<Marks>,
     /// By input, then VC; the latter only where the crossbar is not given by the shortest of all rules.
     input_vcs: Vec<InputVc>,
+    /// The output by which the packet that is first in each of them goes on, as its switch counts them, if it has been given a VC.
+    given_outputs: Vec<u32>,
     crossbars: Vec<Crossbar>,
     /// By end of a link (the inputs of switches, then the ends at hosts), then VC: a ring of flits. And, where the head of a packet lies in that of
     /// an input, the packet.
@@ -239,6 +241,7 @@ impl<O: Observer> InputQueued<O> {
             inputs: inputs_of,
             marks: vec![Marks::default(); words],
             input_vcs: vec![InputVc::IDLE; inputs * vcs],
+            given_outputs: vec![NONE; inputs * vcs],
             crossbars: vec![Crossbar { at: 0, way: NONE }; if plain_crossbar { 0 } else { inputs * vcs }],
             slots: vec![Slot::EMPTY; ends * vcs * buffer],
             heads: vec![PacketId::NONE; inputs * vcs * buffer],

@@ -240,8 +240,18 @@ impl Choice {
 /// How many steps it is from `turn` on to `number`, of `of` numbers once around.
 #[inline]
 pub(super) const fn behind(number: u32, turn: u32, of: u32) -> u32 {
+    // The lesser one is that which is not below 0: whether the turn is behind the number is left to chance, and nothing branches by it.
     let steps = number.wrapping_sub(turn);
-    if number >= turn { steps } else { steps.wrapping_add(of) }
+    let around = steps.wrapping_add(of);
+    if steps < around { steps } else { around }
+}
+
+/// The number that is so many steps, fewer than `of`, from `turn` on.
+#[inline]
+pub(super) const fn from_turn(steps: u32, turn: u32, of: u32) -> u32 {
+    let number = turn.wrapping_add(steps);
+    let around = number.wrapping_sub(of);
+    if number < around { number } else { around }
 }
 
 /// The number behind `number`, of `of` once around.

@@ -302,6 +302,7 @@ impl<O: Observer> InputQueued<O> {
             let is_ready = crosses || self.output_vcs[place].credits > 0 || self.count_credits(to, now + 1) > 0;
             // Its switch works now, and looks for itself whether there is more.
             let input = &mut self.inputs[at.port() as usize];
+            self.given_outputs[index] = to.port().wrapping_sub(self.switches[input.switch as usize].outputs.0);
             let (word, mark) = input.mark();
             let marks = &mut self.marks[word];
             input.heads &= !at.bit();
