@@ -84,11 +84,8 @@ if [ -e /usr/include/pcap/pcap.h ]; then
         skipped+=("hadoop-patches and jobs on real clusters: no Maven or no JDK")
     fi
 fi
-# Where there is no MPI library, the tests that need this program say so.
-if tests/mpi.sh; then
-    part "ranks: program" cargo build --release "${tables[@]}" --features netsim-rank/mpi --bin netsim-rank
-fi
-part "tables: building" cargo test --release --no-run "${tables[@]}"
+# What clusters need comes first: they mostly wait.
+part "tables: programs" cargo build --release "${tables[@]}"
 with_agents=no
 if [ -e /usr/include/pcap/pcap.h ]; then
     with_agents=yes
@@ -100,18 +97,25 @@ else
     skipped+=("sniffer, dumpingd, hadoptic, lab: no libpcap headers")
 fi
 
-# Agents and clusters mostly wait. What only calculates has the time in which they do: all is built, and it runs beside them
-# at the lowest priority, what it says is shown at its end.
+# What only calculates has the time in which agents and clusters wait: it is built and runs beside them at the lowest priority, what it says is
+# shown at its end. It begins when cargo has begun to run those, for only one cargo builds at a time.
 {
     trap end_sessions TERM
+    until [ $with_agents = no ] || [ -e "$beside/agents.end" ] || grep -q 'Running .*/deps/' "$log"; do sleep 1; done
+    # Where there is no MPI library, the tests that need this program say so.
+    if tests/mpi.sh; then
+        beside 19 ranks cargo build --release "${tables[@]}" --features netsim-rank/mpi --bin netsim-rank
+    fi
     beside 19 tables cargo test --release --no-fail-fast "${tables[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
     # With the build folder of the tests, whose macros and build scripts it then finds built.
     beside 19 lint make --no-print-directory lint CARGO_TARGET_DIR="$PWD/target"
 } &
 if [ $with_agents = yes ]; then
     part "agents and lab" cargo test --release --no-fail-fast "${agents[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
+    touch "$beside/agents.end"
 fi
 wait
+[ ! -e "$beside/ranks.end" ] || show ranks "ranks: program"
 show tables "tables: merger, replay and what crosses parts"
 show lint "lints and documentation"
 [ "$(count ignored)" = 0 ] || skipped+=("$(count ignored) tests that need root: in network namespaces, on real clusters")
