@@ -58,6 +58,7 @@ impl Queue {
     }
 }
 
+/// `a`, if it is the `first` that is wanted, else `b`, without a branch.
 #[inline(always)]
 fn select(first: bool, a: PacketId, b: PacketId) -> PacketId {
     let mask = u32::from(first).wrapping_neg();
@@ -131,14 +132,6 @@ pub(in crate::fabric::input_output_queued) struct Out {
     pub(super) to_host: bool,
 }
 
-impl Out {
-    /// Credits that a packet takes.
-    #[inline(always)]
-    pub(super) fn takes(&self) -> u16 {
-        u16::from(!self.to_host)
-    }
-}
-
 /// Where a link begins.
 #[derive(Clone, Copy)]
 pub(in crate::fabric::input_output_queued) struct Sender {
@@ -155,6 +148,12 @@ impl Out {
     pub fn new(input: Option<u32>, ahead: u32) -> Self {
         let to_host = input.is_none();
         Self { bytes: 0, packets: 0, input: input.unwrap_or(0), ahead, waiting: 0, turn: 0, to_host }
+    }
+
+    /// Credits that a packet takes.
+    #[inline(always)]
+    pub(super) fn takes(&self) -> u16 {
+        u16::from(!self.to_host)
     }
 }
 
