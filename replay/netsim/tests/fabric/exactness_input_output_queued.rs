@@ -1,10 +1,10 @@
 //! `input-output-queued` beside the slow model, packet by packet, and mistakes that the comparison finds.
 
 use crate::exactness::input_output_queued::{input_output_queued_networks, one_flit_networks};
-use crate::exactness::{Case, difference, drive, networks_config, run};
+use crate::exactness::{Case, all_arrive_as, drive, networks_config};
 use crate::flit_model::input_output_queued::{Mistake, play};
 use crate::flit_model::separable::AllocatorMistake;
-use crate::flit_model::traffic::{Seen, When};
+use crate::flit_model::traffic::Seen;
 use netsim::fabric::input_output_queued::{InputOutputQueued, InputOutputQueuedConfig};
 use netsim::fabric::packet::PacketFabric;
 use netsim::network::Simulation;
@@ -21,15 +21,7 @@ fn fabric(case: &Case<InputOutputQueuedConfig>) -> InputOutputQueued<Seen> {
 fn all_arrive_as_the_slow_model_says(case: &Case<InputOutputQueuedConfig>) -> TestCaseResult {
     let topology = case.config.topology.build(&case.hosts).unwrap();
     let slow = play(&case.config, &topology, &case.traffic, None);
-    prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
-    let fast = drive(&mut fabric(case), &case.traffic);
-    if let Some(difference) = difference(&fast, &slow, &topology) {
-        return Err(TestCaseError::fail(difference));
-    }
-    if case.traffic.iter().all(|sending| matches!(sending.when, When::At(_))) {
-        prop_assert_eq!(run(&mut fabric(case), &case.traffic).packets, slow.packets);
-    }
-    Ok(())
+    all_arrive_as(&slow, &topology, &case.traffic, || fabric(case))
 }
 
 proptest! {

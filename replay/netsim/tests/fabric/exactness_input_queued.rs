@@ -1,17 +1,24 @@
 //! `input-queued` beside the slow model, packet by packet, and mistakes that the comparison finds.
 
-use crate::exactness::input_queued::input_queued_networks;
-use crate::exactness::{Case, difference, drive, networks_config, run};
+use crate::exactness::input_queued::{input_queued_networks, networks_of_many_ports};
+use crate::exactness::{Case, all_arrive_as, drive, networks_config};
 use crate::flit_model::input_queued::{Mistake, play};
 use crate::flit_model::separable::AllocatorMistake;
-use crate::flit_model::traffic::{Seen, When};
+use crate::flit_model::traffic::Seen;
 use netsim::fabric::input_queued::{InputQueued, InputQueuedConfig};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseResult, TestRng, TestRunner};
 
 fn fabric(case: &Case<InputQueuedConfig>) -> InputQueued<Seen> {
     InputQueued::new(&case.config, &case.hosts, Seen::default()).unwrap()
+}
+
+/// Everything arrives, and both models say the same of it.
+fn all_arrive_as_the_slow_model_says(case: &Case<InputQueuedConfig>) -> TestCaseResult {
+    let topology = case.config.topology.build(&case.hosts).unwrap();
+    let slow = play(&case.config, &topology, &case.traffic, None);
+    all_arrive_as(&slow, &topology, &case.traffic, || fabric(case))
 }
 
 proptest! {
@@ -19,16 +26,16 @@ proptest! {
 
     #[test]
     fn every_packet_leaves_and_arrives_when_the_slow_model_says(case in input_queued_networks()) {
-        let topology = case.config.topology.build(&case.hosts).unwrap();
-        let slow = play(&case.config, &topology, &case.traffic, None);
-        prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
-        let fast = drive(&mut fabric(&case), &case.traffic);
-        if let Some(difference) = difference(&fast, &slow, &topology) {
-            return Err(TestCaseError::fail(difference));
-        }
-        if case.traffic.iter().all(|sending| matches!(sending.when, When::At(_))) {
-            prop_assert_eq!(run(&mut fabric(&case), &case.traffic).packets, slow.packets);
-        }
+        all_arrive_as_the_slow_model_says(&case)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(networks_config(60, "tests/regressions/fabric_exactness_input_queued.txt"))]
+
+    #[test]
+    fn packets_pass_switches_of_many_ports_when_the_slow_model_says(case in networks_of_many_ports()) {
+        all_arrive_as_the_slow_model_says(&case)?;
     }
 }
 

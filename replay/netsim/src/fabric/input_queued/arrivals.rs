@@ -21,7 +21,7 @@ impl<O: Observer> InputQueued<O> {
                     let crossbar = &mut self.crossbars[index];
                     crossbar.at = crossbar.at.max(now);
                 }
-                if self.count_credits(given, now) > 0 {
+                if self.output_vcs[self.index(given)].credits > 0 || self.count_credits(given, now) > 0 {
                     self.is_ready(at);
                 } else {
                     self.want_credit(given, now);
@@ -33,11 +33,14 @@ impl<O: Observer> InputQueued<O> {
 
     /// The first flit of a VC may ask for the crossbar.
     pub(super) fn is_ready(&mut self, at: PortVc) {
-        let input = &mut self.inputs[at.port() as usize];
-        input.ready |= at.bit();
+        self.ready[at.port() as usize] |= at.bit();
+        let input = &self.inputs[at.port() as usize];
         let (word, mark) = input.mark();
         self.marks[word].ready |= mark;
         let switch = input.switch;
+        if self.plain_crossbar {
+            self.ask_plainly(at, self.input_vcs[self.index(at)].given, switch);
+        }
         self.steady[switch as usize] = NONE;
         self.has_work(switch);
     }
@@ -45,13 +48,17 @@ impl<O: Observer> InputQueued<O> {
     /// It may not.
     #[inline]
     pub(super) fn is_not_ready(&mut self, at: PortVc) {
-        let input = &mut self.inputs[at.port() as usize];
-        input.ready &= !at.bit();
-        self.steady[input.switch as usize] = NONE;
-        if input.ready == 0 {
-            let (word, mark) = input.mark();
-            self.marks[word].ready &= !mark;
+        let ready = &mut self.ready[at.port() as usize];
+        *ready &= !at.bit();
+        let is_last = *ready == 0;
+        if self.plain_crossbar {
+            self.ask_plainly_no_more(at);
         }
+        let input = &self.inputs[at.port() as usize];
+        self.steady[input.switch as usize] = NONE;
+        let (word, mark) = input.mark();
+        // Whether others are ready is left to chance, and nothing branches by it.
+        self.marks[word].ready &= !(mark & u64::from(is_last).wrapping_neg());
     }
 
     /// The head in a VC asks for a VC.
@@ -68,10 +75,9 @@ impl<O: Observer> InputQueued<O> {
     pub(super) fn asks_no_more(&mut self, at: PortVc) {
         let input = &mut self.inputs[at.port() as usize];
         input.heads &= !at.bit();
-        if input.heads == 0 {
-            let (word, mark) = input.mark();
-            self.marks[word].heads &= !mark;
-        }
+        let is_last = input.heads == 0;
+        let (word, mark) = input.mark();
+        self.marks[word].heads &= !(mark & u64::from(is_last).wrapping_neg());
     }
 
     /// Has `switch` work in the cycle that is worked off next.
@@ -85,7 +91,7 @@ impl<O: Observer> InputQueued<O> {
     /// The head of a packet is the first flit of a VC from the cycle `now` on.
     pub(super) fn head_comes(&mut self, at: PortVc, now: u64) {
         let index = self.index(at);
-        let id = self.heads[index * self.config.buffer as usize + self.input_vcs[index].first as usize];
+        let id = self.heads[self.ring(index) + self.input_vcs[index].first as usize];
         let packet = self.packets.get(id);
         let (output, class) = self.route(at, packet);
         let flits = packet.flits;

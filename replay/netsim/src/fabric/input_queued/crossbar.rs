@@ -1,7 +1,7 @@
 //! Flits ask for the crossbar, are given it, and may hold it.
 
 use super::InputQueued;
-use super::state::{Choice, Chosen, Crossbar, Crossing, Input, PortVc, State, Switch, behind, bits, from_turn, next};
+use super::state::{Crossbar, Crossing, PortVc, State, Switch, behind, bits};
 use crate::fabric::clocked::matching::{Instant, Rank, Request, Stage, Turns};
 use crate::fabric::clocked::ports::NONE;
 use crate::fabric::clocked::separable::Arbiter;
@@ -17,7 +17,7 @@ impl<O: Observer> InputQueued<O> {
         asking.clear();
         let latency = u64::from(self.config.latency.switch_allocation);
         for input in switch.inputs() {
-            for vc in bits(self.inputs[input as usize].ready) {
+            for vc in bits(self.ready[input as usize]) {
                 let at = PortVc::new(input, vc);
                 let index = self.index(at);
                 let state = self.input_vcs[index];
@@ -63,85 +63,6 @@ impl<O: Observer> InputQueued<O> {
             }
         }
         (self.requests, self.asking, self.candidates) = (requests, asking, outputs);
-    }
-
-    /// The same where inputs choose first, once, by round robin, have one way into the crossbar, and what is given counts at once: what each has
-    /// chosen, and whom each output has. Returns how many inputs have chosen. If no two have chosen the same output, nor one among several VCs, all
-    /// that has been chosen crosses, and is chosen again as long as the same VCs are ready.
-    pub(super) fn match_crossbar(&mut self, switch: &Switch) -> u32 {
-        let vcs = self.vcs;
-        let words = &self.marks[switch.words()];
-        let inputs = &self.inputs[switch.places_of_inputs()];
-        let given = &self.given_outputs[switch.places_of_input_vcs(vcs)];
-        let choices = &mut self.choices[switch.places_of_outputs()];
-        let list = &mut self.chosen[switch.places_of_inputs()];
-        let (mut number, mut contested) = (0u32, false);
-        for (word, marks) in (0u32..).zip(words) {
-            let mut ready = marks.ready;
-            while ready != 0 {
-                let place = (word << 6) | ready.trailing_zeros();
-                ready &= ready.wrapping_sub(1);
-                let input = &inputs[place as usize];
-                let given = &given[place.wrapping_mul(vcs) as usize..][..vcs as usize];
-                let (vc, output) = if input.ready.is_power_of_two() {
-                    let vc = input.ready.trailing_zeros();
-                    (vc, given[vc as usize])
-                } else {
-                    contested = true;
-                    first_ready(input, given, switch.outputs.1)
-                };
-                let choice = &mut choices[output as usize];
-                contested |= choice.best != Choice::NONE;
-                let rank = behind(place, choice.turn, switch.inputs.1);
-                choice.best = choice.best.min(u64::from(rank) << 32 | u64::from(place));
-                list[number as usize] = Chosen { at: PortVc::new(switch.inputs.0.wrapping_add(place), vc), output };
-                number = number.wrapping_add(1);
-            }
-        }
-        self.steady[switch.number as usize] = if contested { NONE } else { number };
-        number
-    }
-
-    /// Those of the `number` that inputs have chosen cross that outputs have chosen, too.
-    pub(super) fn matched_cross(&mut self, switch: &Switch, number: u32, now: u64) {
-        let plainly = self.is_plain();
-        for place in switch.inputs.0..switch.inputs.0.wrapping_add(number) {
-            let Chosen { at, output } = self.chosen[place as usize];
-            let choice = &mut self.choices[switch.outputs.0.wrapping_add(output) as usize];
-            let input_place = at.port().wrapping_sub(switch.inputs.0);
-            if choice.place() != input_place {
-                continue;
-            }
-            *choice = Choice { best: Choice::NONE, turn: next(input_place, switch.inputs.1) };
-            let input = &mut self.inputs[at.port() as usize];
-            input.turn = next(output, switch.outputs.1);
-            input.vc_turn = next(at.vc(), self.vcs);
-            self.crosses_by_turns(at, plainly, now);
-        }
-    }
-
-    /// The same VCs are ready as when this switch's inputs chose last, all that they chose crossed, and all turns stay as they are: the same
-    /// `number` crosses again.
-    pub(super) fn chosen_cross_again(&mut self, switch: &Switch, number: u32, now: u64) {
-        let plainly = self.is_plain();
-        for place in switch.inputs.0..switch.inputs.0.wrapping_add(number) {
-            self.crosses_by_turns(self.chosen[place as usize].at, plainly, now);
-        }
-    }
-
-    /// Whether a flit that crosses does no more than what it does mostly.
-    fn is_plain(&self) -> bool {
-        self.plain_links && self.log.is_none() && self.occupancy.is_none()
-    }
-
-    /// The first flit of a VC crosses, which was given the crossbar by the shortest of all rules.
-    #[inline(always)]
-    fn crosses_by_turns(&mut self, at: PortVc, plainly: bool, now: u64) {
-        if plainly {
-            self.crosses_plainly(at, now);
-        } else {
-            self.cross::<true>(Crossing { at, way: 0, held: false }, now);
-        }
     }
 
     /// Whether `at` holds its way for its packet.
@@ -241,7 +162,7 @@ impl<O: Observer> InputQueued<O> {
     pub(super) fn given_crossbar_counts(&mut self, switch: &Switch, crossing: &mut Vec<Crossing>, now: u64) {
         let speedup = u32::from(self.config.output_speedup);
         for input in switch.inputs() {
-            for vc in bits(self.inputs[input as usize].ready) {
+            for vc in bits(self.ready[input as usize]) {
                 let at = PortVc::new(input, vc);
                 let index = self.index(at);
                 let state = self.input_vcs[index];
@@ -289,19 +210,4 @@ impl<O: Observer> InputQueued<O> {
             (self.held_inputs[from], self.held_ways[way as usize]) = (NONE, NONE);
         }
     }
-}
-
-/// Which of its VCs that are ready `input` chooses, and which of its switch's `outputs` it was given: the first output at its turn or behind it, and
-/// of the VCs that ask for that the first one. `given`: the outputs that its VCs were given.
-#[inline(always)]
-fn first_ready(input: &Input, given: &[u32], outputs: u32) -> (u32, u32) {
-    let vcs = given.len() as u32;
-    let mut first = u32::MAX;
-    // Which are ready is left to chance, and nothing branches by it.
-    for (vc, output) in (0u32..).zip(given) {
-        let rank = behind(*output, input.turn, outputs) << 4 | behind(vc, input.vc_turn, vcs);
-        let is_absent = (u32::from(input.ready) >> (vc & 15) & 1).wrapping_sub(1);
-        first = first.min(rank | is_absent);
-    }
-    (from_turn(first & 15, input.vc_turn, vcs), from_turn(first >> 4, input.turn, outputs))
 }

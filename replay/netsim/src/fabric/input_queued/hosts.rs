@@ -20,32 +20,35 @@ impl<O: Observer> InputQueued<O> {
 
     /// A flit of `host` leaves, if one may. Returns whether it has more to send, and does not wait for a credit or a VC.
     pub(super) fn host_sends(&mut self, host: u32, now: u64) -> bool {
-        let output = self.hosts[host as usize].output;
-        if self.hosts[host as usize].flits == 0 && !self.begin_packet(host, output, now) {
+        let state = &self.hosts[host as usize];
+        let output = state.output;
+        if state.flits == 0 && !self.begin_packet(host, output, now) {
             let more = !self.messages.is_empty(host as usize);
             self.hosts[host as usize].waits = more && !self.loses_heads;
             return more && self.loses_heads;
         }
         let Host { flits, packet, vc, begun, .. } = self.hosts[host as usize];
         let to = PortVc::new(output, vc.into());
-        if self.output_vcs[self.index(to)].credits == 0 && self.count_credits(to, now) == 0 {
+        let OutputVc { credits, arrives_in, .. } = self.output_vcs[self.index(to)];
+        if credits == 0 && self.count_credits(to, now) == 0 {
             self.want_credit(to, now);
             self.hosts[host as usize].waits = true;
             return false;
         }
         let flit = Flit { packet, head: !begun, tail: flits == 1 };
         let state = &mut self.hosts[host as usize];
-        (state.flits, state.begun) = (flits - 1, true);
-        self.moved += 1;
-        let arrives = now + u64::from(self.output_vcs[self.index(to)].arrives_in);
+        (state.flits, state.begun) = (flits.wrapping_sub(1), true);
+        self.moved = self.moved.wrapping_add(1);
+        let arrives = now.wrapping_add(arrives_in.into());
         if self.log.is_some() || self.occupancy.is_some() {
             self.is_watched(None, to, flit, (now, now, arrives));
         }
         self.leaves(to, flit, arrives);
         if flit.tail {
             self.tail_sent(to, now + 1);
+            return !self.messages.is_empty(host as usize);
         }
-        !flit.tail || !self.messages.is_empty(host as usize)
+        true
     }
 
     /// Gives the next packet of `host` a VC. Returns whether there are both.

@@ -10,17 +10,17 @@ impl<O: Observer> InputQueued<O> {
     /// What lies first at a VC of an input.
     #[inline]
     pub(super) fn first_slot(&self, index: usize) -> Slot {
-        self.slots[index * self.config.buffer as usize + self.input_vcs[index].first as usize]
+        self.slots[self.ring(index) + self.input_vcs[index].first as usize]
     }
 
     /// A flit leaves by `to`, and comes to the end of the link in cycle `arrives`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn leaves(&mut self, to: PortVc, flit: Flit, arrives: u64) {
         let index = self.index(to);
         let buffer = self.config.buffer;
         let vc = &mut self.output_vcs[index];
-        vc.credits -= 1;
-        vc.sent += 1;
+        vc.credits = vc.credits.wrapping_sub(1);
+        vc.sent = vc.sent.wrapping_add(1);
         let (ring, place) = (vc.ring, vc.next);
         vc.next = next(place, buffer);
         let last = flit.tail && self.config.wait_for_tail_credit;
@@ -35,12 +35,13 @@ impl<O: Observer> InputQueued<O> {
             }
             return;
         }
-        let before = if place == 0 { buffer - 1 } else { place - 1 };
-        let is_first = self.slots[ring + before as usize].is_gone();
+        let before = if place == 0 { buffer } else { place }.wrapping_sub(1);
+        let is_first = self.slots[ring.wrapping_add(before as usize)].is_gone();
         let slot = Slot::coming(arrives);
-        self.slots[ring + place as usize] = if last { slot.wanted() } else { slot };
+        let place = ring.wrapping_add(place as usize);
+        self.slots[place] = if last { slot.wanted() } else { slot };
         if flit.head {
-            self.heads[ring + place as usize] = flit.packet;
+            self.heads[place] = flit.packet;
         }
         if is_first {
             let end = self.outputs[to.port() as usize].end;
@@ -53,7 +54,7 @@ impl<O: Observer> InputQueued<O> {
     pub(super) fn goes_on(&mut self, at: PortVc, now: u64) -> Slot {
         let index = self.index(at);
         let buffer = self.config.buffer;
-        let ring = index * buffer as usize;
+        let ring = self.ring(index);
         let state = &mut self.input_vcs[index];
         let slot = &mut self.slots[ring + state.first as usize];
         let wanted = slot.is_wanted();
@@ -74,12 +75,17 @@ impl<O: Observer> InputQueued<O> {
         let until = until.wrapping_sub(self.outputs[to.port() as usize].credit_delay.into());
         let vc = &mut self.output_vcs[index];
         let ring = &self.slots[vc.ring..vc.ring.wrapping_add(buffer as usize)];
+        let is_back = |slot: Slot| slot.is_gone() && slot.by(until);
+        // Flits go on in order: mostly all have.
+        if is_back(ring[if vc.next == 0 { buffer } else { vc.next }.wrapping_sub(1) as usize]) {
+            vc.credits = buffer;
+            return buffer;
+        }
         let mut credits = vc.credits;
         while credits < buffer {
             let place = vc.next.wrapping_add(credits);
             let place = if place >= buffer { place.wrapping_sub(buffer) } else { place };
-            let slot = ring[place as usize];
-            if !slot.is_gone() || !slot.by(until) {
+            if !is_back(ring[place as usize]) {
                 break;
             }
             credits = credits.wrapping_add(1);

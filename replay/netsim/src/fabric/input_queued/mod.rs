@@ -10,7 +10,10 @@ mod arrivals;
 mod config;
 mod crossbar;
 mod hosts;
+mod layout;
 mod links;
+mod plain;
+mod requests;
 mod router;
 mod slot;
 mod state;
@@ -26,7 +29,7 @@ use super::clocked::network::{ClockedNetwork, Parts};
 use super::clocked::packet::Packet;
 use super::clocked::ports::{NONE, Ports};
 use super::clocked::ways::Ways;
-use super::clocked::{check_ahead, clock, delays};
+use super::clocked::{clock, delays};
 use super::cycle::Cycle;
 use super::figures::LinkMeter;
 use super::hop_log::HopLog;
@@ -40,14 +43,17 @@ use crate::network::Delivery;
 use crate::routing::Routes;
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
+use layout::{ahead, first_vcs, links, output_vcs, switches};
+use requests::{COPIED_AT_ONCE, CrossbarRequests, MAX_PORTS_OF_SWITCH};
 use slot::{RENEWED_EVERY, Slot};
-use state::{
-    Choice, Chosen, Crossbar, Crossing, Host, Input, InputVc, MAX_PORTS, Marks, Offer, Output, OutputVc, Owner, PortVc,
-    Switch,
-};
+use state::{Crossbar, Crossing, Host, Input, InputVc, Marks, Offer, Output, OutputVc, PortVc, Switch};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use typed_index_collections::TiVec;
+
+/// Bytes of a cache line, and places for flits there.
+const CACHE_LINE: usize = 64;
+const SLOTS_OF_LINE: usize = CACHE_LINE / size_of::<Slot>();
 
 /// A network of input-queued routers.
 pub struct InputQueued<O> {
@@ -63,6 +69,8 @@ pub struct InputQueued<O> {
     /// Whether VCs, and the crossbar, are given by the shortest of all rules: inputs choose first, once, by round robin, in one cycle.
     plain_vcs: bool,
     plain_crossbar: bool,
+    /// Whether switches have more inputs or outputs than bits of a word.
+    is_wide: bool,
     ports: Ports,
     clock: LinkTime,
     /// Bytes and flits of the largest packet.
@@ -80,18 +88,19 @@ pub struct InputQueued<O> {
     plain_links: bool,
     switches: Vec<Switch>,
     inputs: Vec<Input>,
+    /// By input: VCs, a bit each, whose first flit may ask for the crossbar: it has a VC and a credit; or has been given it.
+    ready: Vec<u16>,
     /// By bit of an input, 64 a word.
     marks: Vec<Marks>,
     /// By input, then VC; the latter only where the crossbar is not given by the shortest of all rules.
     input_vcs: Vec<InputVc>,
-    /// The output by which the packet that is first in each of them goes on, as its switch counts them, if it has been given a VC.
-    given_outputs: Vec<u32>,
     crossbars: Vec<Crossbar>,
     /// By end of a link (the inputs of switches, then the ends at hosts), then VC: a ring of flits. And, where the head of a packet lies in that of
     /// an input, the packet.
     slots: Vec<Slot>,
     heads: Vec<PacketId>,
-    /// Where the rings of the ends at hosts begin, and when the cycles of all were brought up to date.
+    /// Where the first ring begins, and the first of the ends at hosts; and when the cycles of all were brought up to date.
+    first_ring: usize,
     rings_of_hosts: usize,
     renewed: u64,
     outputs: Vec<Output>,
@@ -140,11 +149,16 @@ pub struct InputQueued<O> {
     given: Vec<PortVc>,
     crossing: Vec<Crossing>,
     released: Vec<u32>,
-    /// What inputs have chosen, those of a switch from its first input on; by switch: how many these are, if the same VCs are ready as then and
-    /// all of them crossed, else [`NONE`]; and by output: nothing between two allocations.
-    chosen: Vec<Chosen>,
+    /// What inputs have chosen that crosses, those of a switch from its first input on; by switch: how many these are, if the same VCs are ready as
+    /// then and all that was chosen crossed, else [`NONE`].
+    chosen: Vec<PortVc>,
+    /// Those that cross in this cycle, there.
+    crossing_vcs: Vec<PortVc>,
     steady: Vec<u32>,
-    choices: Vec<Choice>,
+    /// What first flits ask for where the crossbar is given by the shortest of all rules: the former at switches of few ports, the latter if some have
+    /// more.
+    narrow: CrossbarRequests<u64>,
+    wide: CrossbarRequests<u128>,
     /// By number of a VC of outputs at its switch: nothing between two allocations; and those of this one.
     offers: Vec<Offer>,
     offered: Vec<u32>,
@@ -208,6 +222,8 @@ impl<O: Observer> InputQueued<O> {
         };
         let hosts: Vec<Host> = uplinks.map(idle).collect();
         let most_outputs = (0..topology.switches()).map(|switch| ports.outputs_of(switch).1).max().unwrap_or(0);
+        let most_inputs = (0..topology.switches()).map(|switch| ports.inputs_of(switch).1).max().unwrap_or(0);
+        let most_ports = most_inputs.max(most_outputs);
         let is_plain = |allocator: &SeparableAllocator, latency: u32| {
             let plain = SeparableAllocator { order: Order::InputFirst, iterations: 1, arbiter: Arbiter::RoundRobin };
             *allocator == plain && latency == 1 && !config.speculative
@@ -215,8 +231,15 @@ impl<O: Observer> InputQueued<O> {
         let speedups = (config.input_speedup, config.output_speedup);
         let plain_crossbar = is_plain(&config.switch_allocator, config.latency.switch_allocation)
             && speedups == (1, 1)
-            && !config.hold_switch;
-        let output_vcs = outputs.iter().flat_map(|output| output_vcs(config, output)).collect();
+            && !config.hold_switch
+            && most_ports as usize <= MAX_PORTS_OF_SWITCH;
+        let is_wide = most_ports > u64::BITS;
+        let ports_with = |is_so: bool| if plain_crossbar && is_so { (inputs, outputs.len()) } else { (0, 0) };
+        let (narrow_ports, wide_ports) = (ports_with(!is_wide), ports_with(is_wide));
+        // Rings of 16 flits fill a cache line each.
+        let slots = vec![Slot::EMPTY; ends * vcs * buffer + SLOTS_OF_LINE];
+        let first_ring = slots.as_ptr().align_offset(CACHE_LINE).min(SLOTS_OF_LINE);
+        let output_vcs = outputs.iter().flat_map(|output| output_vcs(config, output, first_ring)).collect();
         Ok(Self {
             observer,
             by_packet: routes.looks_at_packets(),
@@ -224,6 +247,7 @@ impl<O: Observer> InputQueued<O> {
             cut_through: config.flow_control == FlowControl::VirtualCutThrough,
             plain_vcs: is_plain(&config.vc_allocator, config.latency.vc_allocation),
             plain_crossbar,
+            is_wide,
             all_credits: config.flow_control == FlowControl::VirtualCutThrough,
             plain_links: config.flow_control == FlowControl::Wormhole && !config.wait_for_tail_credit,
             vcs_of_class: config.vcs / routes.classes(),
@@ -239,13 +263,14 @@ impl<O: Observer> InputQueued<O> {
             vcs: config.vcs.into(),
             switches,
             inputs: inputs_of,
+            ready: vec![0; inputs],
             marks: vec![Marks::default(); words],
             input_vcs: vec![InputVc::IDLE; inputs * vcs],
-            given_outputs: vec![NONE; inputs * vcs],
             crossbars: vec![Crossbar { at: 0, way: NONE }; if plain_crossbar { 0 } else { inputs * vcs }],
-            slots: vec![Slot::EMPTY; ends * vcs * buffer],
-            heads: vec![PacketId::NONE; inputs * vcs * buffer],
-            rings_of_hosts: inputs * vcs * buffer,
+            slots,
+            heads: vec![PacketId::NONE; first_ring + inputs * vcs * buffer],
+            first_ring,
+            rings_of_hosts: first_ring + inputs * vcs * buffer,
             renewed: 0,
             output_vcs,
             waiting: vec![Vec::new(); outputs.len()],
@@ -278,10 +303,12 @@ impl<O: Observer> InputQueued<O> {
             candidates: Vec::new(),
             given: Vec::new(),
             crossing: Vec::new(),
+            crossing_vcs: vec![PortVc::NONE; inputs + COPIED_AT_ONCE],
             released: Vec::new(),
-            chosen: vec![Chosen::NONE; inputs],
+            chosen: vec![PortVc::NONE; inputs + COPIED_AT_ONCE],
             steady: vec![NONE; topology.switches() as usize],
-            choices: vec![Choice { best: Choice::NONE, turn: 0 }; outputs.len()],
+            narrow: CrossbarRequests::new(narrow_ports.0, narrow_ports.1),
+            wide: CrossbarRequests::new(wide_ports.0, wide_ports.1),
             offers: vec![Offer::NONE; most_outputs as usize * vcs],
             offered: Vec::new(),
             meters: vec![LinkMeter::default(); topology.links().len()].into(),
@@ -309,6 +336,12 @@ impl<O: Observer> InputQueued<O> {
         vc.port().wrapping_mul(self.vcs).wrapping_add(vc.vc()) as usize
     }
 
+    /// Where the ring of a VC of an input begins that lies at `index` among these.
+    #[inline]
+    const fn ring(&self, index: usize) -> usize {
+        self.first_ring.wrapping_add(index.wrapping_mul(self.config.buffer as usize))
+    }
+
     /// When `cycle` begins.
     fn begins(&mut self, cycle: u64) -> SimTime {
         if self.begun.0 != cycle {
@@ -329,100 +362,6 @@ impl<O: Observer> InputQueued<O> {
             deliveries.push(Delivery { token, at: record.arrived });
         }
     }
-}
-
-/// The first `vcs` VCs, a bit each.
-const fn first_vcs(vcs: u8) -> u16 {
-    // There are 1 to 16 VCs.
-    u16::MAX >> 16u32.saturating_sub(vcs as u32)
-}
-
-/// How many cycles ahead something may be under way: over the slowest link, behind all that waits at its output.
-fn ahead(config: &InputQueuedConfig, delays: &TiVec<LinkId, u32>) -> Result<usize, FabricError> {
-    let slowest = delays.iter().copied().max().unwrap_or(0);
-    let queued = u64::from(config.buffer) * u64::from(config.vcs);
-    let ahead = u64::from(slowest) + u64::from(config.latency.crossbar.max(config.latency.credit)) + queued + 2;
-    check_ahead(ahead)
-}
-
-/// The VCs of an output.
-fn output_vcs(config: &InputQueuedConfig, output: &Output) -> impl Iterator<Item = OutputVc> + use<> {
-    let Output { end, delay, host, .. } = *output;
-    let (vcs, buffer) = (usize::from(config.vcs), config.buffer);
-    let arrives_in = delay + if host == NONE { config.latency.crossbar } else { 0 };
-    (0..vcs).map(move |vc| OutputVc {
-        credits: buffer,
-        next: 0,
-        ring: (end as usize * vcs + vc) * buffer as usize,
-        sent: 0,
-        owner: Owner::NOBODY,
-        arrives_in,
-    })
-}
-
-/// All switches, the bits of whose inputs are noted there, and how many words these take.
-fn switches(ports: &Ports, inputs: &mut [Input], switches: u32) -> (Vec<Switch>, usize) {
-    let mut words = 0;
-    let switch = |number: u32| {
-        let (first, of) = ports.inputs_of(number);
-        for place in 0..of {
-            inputs[(first + place) as usize].bit = words * 64 + place;
-        }
-        let mine = of.div_ceil(64);
-        words += mine;
-        Switch { number, inputs: (first, of), outputs: ports.outputs_of(number), words: (words - mine, mine) }
-    };
-    let switches = (0..switches).map(switch).collect();
-    (switches, words as usize)
-}
-
-/// The ends of all links at switches, and the begins of all links.
-fn links(
-    config: &InputQueuedConfig,
-    topology: &Topology,
-    ports: &Ports,
-    delays: &TiVec<LinkId, u32>,
-) -> Result<(Vec<Input>, Vec<Output>), FabricError> {
-    if ports.outputs().len() >= MAX_PORTS {
-        let value = format!("{} links", ports.outputs().len());
-        return Err(FabricError::Value { key: "topology", value, allowed: "fewer than 268435456 links" });
-    }
-    // All of this is less than what may be under way ahead.
-    let credit_delay = |id: LinkId| {
-        let from_host = topology.is_host(topology.link(id).from);
-        1 + delays[id.back()] + if from_host { 0 } else { config.latency.credit }
-    };
-    let input = |id: &LinkId| Input {
-        heads: 0,
-        ready: 0,
-        switch: topology.link(*id).to.0 - topology.hosts(),
-        bit: 0,
-        link: *id,
-        sender: ports.output_of(*id),
-        credit_delay: credit_delay(*id),
-        turn: 0,
-        vc_turn: 0,
-    };
-    let inputs: Vec<Input> = ports.inputs().iter().map(input).collect();
-    let mut ends = count(inputs.len());
-    let output = |id: &LinkId| {
-        let link = topology.link(*id);
-        let to_host = topology.is_host(link.to);
-        let end = if to_host { ends } else { ports.input_of(*id) };
-        ends += u32::from(to_host);
-        Output {
-            leaves: 0,
-            link: *id,
-            end,
-            delay: 1 + delays[*id],
-            credit_delay: credit_delay(*id),
-            host: if topology.is_host(link.from) { link.from.0 } else { NONE },
-            free: u16::MAX,
-            to_host,
-        }
-    };
-    let outputs = ports.outputs().iter().map(output).collect();
-    Ok((inputs, outputs))
 }
 
 impl<O: Observer> ClockedNetwork for InputQueued<O> {
@@ -499,11 +438,15 @@ impl<O: Observer> ClockedNetwork for InputQueued<O> {
         });
         self.sending = sending;
         let mut working = std::mem::take(&mut self.working);
-        working.retain(|switch| {
-            let more = self.switch_works(*switch, now);
-            self.listed[*switch as usize] = more;
-            more
-        });
+        if self.plain_crossbar {
+            self.work_plainly(&mut working, now);
+        } else {
+            working.retain(|switch| {
+                let more = self.switch_works(*switch, now);
+                self.listed[*switch as usize] = more;
+                more
+            });
+        }
         self.working = working;
         self.now += 1;
     }

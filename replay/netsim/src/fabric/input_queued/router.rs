@@ -2,7 +2,7 @@
 
 use super::InputQueued;
 use super::slot::Slot;
-use super::state::{Crossing, Flit, Output, PortVc, State, Switch, next};
+use super::state::{Crossing, Flit, Marks, Output, PortVc, State, Switch};
 use crate::fabric::clocked::packet::Packet;
 use crate::fabric::clocked::ports::NONE;
 use crate::fabric::cycle::Cycle;
@@ -14,21 +14,8 @@ impl<O: Observer> InputQueued<O> {
     /// What switch `number` does in cycle `now`. Returns whether there is something that it can do in the next one, as far as is known.
     pub(super) fn switch_works(&mut self, number: u32, now: u64) -> bool {
         let switch = self.switches[number as usize];
-        if self.marks[switch.words()].iter().any(|marks| marks.heads != 0) {
+        if self.marks_of(number).heads != 0 {
             self.allocate_vcs(&switch, now);
-        }
-        if self.plain_crossbar {
-            let steady = self.steady[number as usize];
-            let chosen = if steady == NONE { self.match_crossbar(&switch) } else { steady };
-            if !self.given.is_empty() {
-                self.given_vcs_count(now);
-            }
-            if steady == NONE {
-                self.matched_cross(&switch, chosen, now);
-            } else {
-                self.chosen_cross_again(&switch, chosen, now);
-            }
-            return self.has_more(&switch);
         }
         let mut crossing = std::mem::take(&mut self.crossing);
         crossing.clear();
@@ -44,12 +31,27 @@ impl<O: Observer> InputQueued<O> {
             self.cross::<false>(*crossing, now);
         }
         self.crossing = crossing;
-        self.has_more(&switch) || (self.config.hold_switch && self.has_held_ways(&switch))
+        self.has_more(number) || (self.config.hold_switch && self.has_held_ways(&switch))
+    }
+
+    /// Marks of any of a switch's inputs.
+    #[inline(always)]
+    pub(super) fn marks_of(&self, switch: u32) -> Marks {
+        if !self.is_wide {
+            // Each switch has one word.
+            return self.marks[switch as usize];
+        }
+        let words = self.switches[switch as usize].words();
+        let either =
+            |one: Marks, other: &Marks| Marks { heads: one.heads | other.heads, ready: one.ready | other.ready };
+        self.marks[words].iter().fold(Marks::default(), either)
     }
 
     /// Whether there is something that a switch can do with its inputs.
-    fn has_more(&self, switch: &Switch) -> bool {
-        self.marks[switch.words()].iter().any(|marks| marks.heads | marks.ready != 0)
+    #[inline(always)]
+    pub(super) fn has_more(&self, switch: u32) -> bool {
+        let marks = self.marks_of(switch);
+        marks.heads | marks.ready != 0
     }
 
     /// Whether packets hold ways of the crossbar.
@@ -70,62 +72,8 @@ impl<O: Observer> InputQueued<O> {
         (packet.left, packet.key)
     }
 
-    /// The first flit of a VC crosses the crossbar: as [`Self::cross`] by the shortest of all rules, written out for what that mostly does.
-    pub(super) fn crosses_plainly(&mut self, at: PortVc, now: u64) {
-        let index = self.index(at);
-        let buffer = self.config.buffer;
-        let state = &mut self.input_vcs[index];
-        let (first, to, packet, head) = (state.first, state.given, state.packet, !state.begun);
-        let (second, left) = (next(first, buffer), state.left.wrapping_sub(1));
-        let tail = left == 0;
-        (state.first, state.left, state.begun) = (second, left, !tail);
-        if tail {
-            state.state = State::Idle;
-        }
-        let ring = index.wrapping_mul(buffer as usize);
-        let here = &mut self.slots[ring.wrapping_add(first as usize)];
-        let is_wanted = here.is_wanted();
-        *here = Slot::gone(now);
-        let behind = self.slots[ring.wrapping_add(second as usize)];
-
-        let place = self.index(to);
-        let vc = &mut self.output_vcs[place];
-        let (ring, there, credits) = (vc.ring, vc.next, vc.credits.wrapping_sub(1));
-        (vc.next, vc.credits, vc.sent) = (next(there, buffer), credits, vc.sent.wrapping_add(1));
-        let arrives = now.wrapping_add(vc.arrives_in.into());
-        self.moved = self.moved.wrapping_add(1);
-        let there_place = ring.wrapping_add(there as usize);
-        if ring >= self.rings_of_hosts {
-            self.slots[there_place] = Slot::gone(arrives);
-            if tail {
-                self.arriving.put(arrives, packet);
-            }
-        } else {
-            let before = if there == 0 { buffer } else { there }.wrapping_sub(1);
-            let comes_first = self.slots[ring.wrapping_add(before as usize)].is_gone();
-            self.slots[there_place] = Slot::coming(arrives);
-            if head {
-                self.heads[there_place] = packet;
-            }
-            if comes_first {
-                let end = self.outputs[to.port() as usize].end;
-                self.arrivals.put(arrives, PortVc::new(end, to.vc()));
-            }
-        }
-        if is_wanted {
-            let input = &self.inputs[at.port() as usize];
-            self.credits.put(now.wrapping_add(input.credit_delay.into()), PortVc::new(input.sender, at.vc()));
-        }
-        if head {
-            self.head_leaves(to, packet, arrives);
-        }
-        if tail || credits == 0 || behind.is_gone() || !behind.by(now.wrapping_add(1)) {
-            self.goes_behind(at, to, tail, behind, now);
-        }
-    }
-
     /// The head of a packet leaves by `to`, and arrives.
-    fn head_leaves(&mut self, to: PortVc, id: PacketId, arrives: u64) {
+    pub(super) fn head_leaves(&mut self, to: PortVc, id: PacketId, arrives: u64) {
         let Output { link, delay, .. } = self.outputs[to.port() as usize];
         let begins = self.begins(arrives - u64::from(delay));
         let packet = self.packets.get_mut(id);
@@ -203,7 +151,7 @@ impl<O: Observer> InputQueued<O> {
     }
 
     /// What is behind the flit that has crossed from `at` to `to` goes on.
-    fn goes_behind(&mut self, at: PortVc, to: PortVc, was_tail: bool, behind: Slot, now: u64) {
+    pub(super) fn goes_behind(&mut self, at: PortVc, to: PortVc, was_tail: bool, behind: Slot, now: u64) {
         let is_there = !behind.is_gone() && behind.by(now + 1);
         if !is_there && !behind.is_gone() {
             self.arrivals.put(behind.cycle(now), at);

@@ -56,6 +56,7 @@ pub(super) enum State {
 
 /// A VC at the end of a link, at a switch.
 #[derive(Clone, Copy)]
+#[repr(align(32))]
 pub(super) struct InputVc {
     pub state: State,
     /// Whether its first flit has been given the crossbar, which counts in its cycle [`Crossbar::at`].
@@ -125,6 +126,7 @@ impl Owner {
 
 /// A VC of a link, as its sender knows it.
 #[derive(Clone, Copy)]
+#[repr(align(32))]
 pub(super) struct OutputVc {
     /// Flits for which there is room, at least: as many as were counted.
     pub credits: u32,
@@ -145,8 +147,6 @@ pub(super) struct Input {
     /// VCs, a bit each, in which a head asks for a VC (and finds one that is free, as far as is known), or has been given one that does not
     /// count yet.
     pub heads: u16,
-    /// VCs whose first flit may ask for the crossbar: it has a VC and a credit; or has been given it.
-    pub ready: u16,
     pub switch: u32,
     /// Its bit among those of all switches.
     pub bit: u32,
@@ -155,9 +155,6 @@ pub(super) struct Input {
     pub sender: u32,
     /// How long a credit takes until it counts there, in cycles.
     pub credit_delay: u32,
-    /// Where its round robins begin, where the crossbar is given by the shortest of all rules: over outputs, and over VCs.
-    pub turn: u32,
-    pub vc_turn: u32,
 }
 
 impl Input {
@@ -170,6 +167,7 @@ impl Input {
 
 /// The begin of a link, at a switch or a host.
 #[derive(Clone, Copy)]
+#[repr(align(32))]
 pub(super) struct Output {
     /// When the next flit may leave.
     pub leaves: u64,
@@ -206,37 +204,6 @@ impl Offer {
     pub const NONE: Self = Self { rank: u32::MAX, from: PortVc::NONE, to: PortVc::NONE };
 }
 
-/// What an input has chosen, where the crossbar is given by the shortest of all rules: the VC whose first flit crosses if the output chooses that,
-/// too; and which of its switch's outputs that is.
-#[derive(Clone, Copy)]
-pub(super) struct Chosen {
-    pub at: PortVc,
-    pub output: u32,
-}
-
-impl Chosen {
-    pub const NONE: Self = Self { at: PortVc::NONE, output: NONE };
-}
-
-/// What an output chooses, where the crossbar is given by the shortest of all rules.
-#[derive(Clone, Copy)]
-pub(super) struct Choice {
-    /// The rank of the input that it has chosen so far, 32 bits, and which of its switch's that is: the least of these wins.
-    pub best: u64,
-    /// The input with which its round robin begins.
-    pub turn: u32,
-}
-
-impl Choice {
-    /// It has chosen none.
-    pub const NONE: u64 = u64::MAX;
-
-    #[inline]
-    pub const fn place(&self) -> u32 {
-        self.best as u32
-    }
-}
-
 /// How many steps it is from `turn` on to `number`, of `of` numbers once around.
 #[inline]
 pub(super) const fn behind(number: u32, turn: u32, of: u32) -> u32 {
@@ -244,14 +211,6 @@ pub(super) const fn behind(number: u32, turn: u32, of: u32) -> u32 {
     let steps = number.wrapping_sub(turn);
     let around = steps.wrapping_add(of);
     if steps < around { steps } else { around }
-}
-
-/// The number that is so many steps, fewer than `of`, from `turn` on.
-#[inline]
-pub(super) const fn from_turn(steps: u32, turn: u32, of: u32) -> u32 {
-    let number = turn.wrapping_add(steps);
-    let around = number.wrapping_sub(of);
-    if number < around { number } else { around }
 }
 
 /// The number behind `number`, of `of` once around.
@@ -316,14 +275,6 @@ impl Switch {
     pub const fn places_of_outputs(&self) -> std::ops::Range<usize> {
         let (first, outputs) = self.outputs;
         first as usize..(first as usize).wrapping_add(outputs as usize)
-    }
-
-    /// Where the VCs of its inputs lie among all.
-    #[inline]
-    pub const fn places_of_input_vcs(&self, vcs: u32) -> std::ops::Range<usize> {
-        let (first, inputs) = self.inputs;
-        let first = first.wrapping_mul(vcs) as usize;
-        first..first.wrapping_add(inputs.wrapping_mul(vcs) as usize)
     }
 
     /// Where the words with bits of its inputs begin and end.

@@ -164,35 +164,44 @@ impl<O: Observer> InputQueued<O> {
         (heads.is_power_of_two() && asking.is_power_of_two()).then(|| PortVc::new(input, asking.trailing_zeros()))
     }
 
+    /// Which VC the head in `at`, which lies at `index`, asks for: of those that are free for it, the first at its turn or behind it. `of`: VCs of outputs
+    /// of the switch. If none is free, it waits.
+    #[inline(always)]
+    fn choose_vc(&mut self, switch: &Switch, (at, index): (PortVc, usize), of: u32, now: u64) -> Option<PortVc> {
+        let state = &self.input_vcs[index];
+        if state.output == NONE {
+            return self.choose_vc_of_several(switch, at, of, now);
+        }
+        // No port and VC has a number of more than 32 bits.
+        let (output, begin) = (switch.outputs.0.wrapping_add(state.output), state.output.wrapping_mul(self.vcs));
+        let free = self.free_vcs(output, state.class, self.room_for(index), now);
+        if free == 0 {
+            self.wait_for_vc(at, &[output]);
+            return None;
+        }
+        Some(PortVc::new(output, first_from(free, self.vc_turns[index], begin, self.vcs)))
+    }
+
+    /// The same of a head that may go on by several outputs.
+    fn choose_vc_of_several(&mut self, switch: &Switch, at: PortVc, of: u32, now: u64) -> Option<PortVc> {
+        let mut outputs = std::mem::take(&mut self.candidates);
+        self.outputs_of(switch, at, &mut outputs);
+        let to = self.first_free(switch, at, &outputs, of, now);
+        if to.is_none() {
+            self.wait_for_vc(at, &outputs);
+        }
+        self.candidates = outputs;
+        to
+    }
+
     /// The same as [`Self::match_vcs`] of the only head that asks, in `at`.
     fn give_only(&mut self, switch: &Switch, at: PortVc, now: u64) {
         let index = self.index(at);
-        let state = &self.input_vcs[index];
-        if state.vc_at > now {
+        if self.input_vcs[index].vc_at > now {
             return;
         }
-        // No port and VC has a number of more than 32 bits.
         let (inputs, of) = (switch.inputs.1.wrapping_mul(self.vcs), switch.outputs.1.wrapping_mul(self.vcs));
-        let to = if state.output == NONE {
-            let mut outputs = std::mem::take(&mut self.candidates);
-            self.outputs_of(switch, at, &mut outputs);
-            let to = self.first_free(switch, at, &outputs, of, now);
-            if to.is_none() {
-                self.wait_for_vc(at, &outputs);
-            }
-            self.candidates = outputs;
-            to
-        } else {
-            let output = switch.outputs.0.wrapping_add(state.output);
-            let begin = state.output.wrapping_mul(self.vcs);
-            let free = self.free_vcs(output, state.class, self.room_for(index), now);
-            if free == 0 {
-                self.wait_for_vc(at, &[output]);
-                return;
-            }
-            Some(PortVc::new(output, first_from(free, self.vc_turns[index], begin, self.vcs)))
-        };
-        if let Some(to) = to {
+        if let Some(to) = self.choose_vc(switch, (at, index), of, now) {
             self.gives((at, index), (to, Switch::number_of(to, switch.outputs.0, self.vcs)), switch, (inputs, of), now);
         }
     }
@@ -220,28 +229,17 @@ impl<O: Observer> InputQueued<O> {
     fn match_vcs(&mut self, switch: &Switch, now: u64) {
         let mut offers = std::mem::take(&mut self.offers);
         let mut offered = std::mem::take(&mut self.offered);
-        let mut outputs = std::mem::take(&mut self.candidates);
-        let (inputs, of) = (switch.inputs.1 * self.vcs, switch.outputs.1 * self.vcs);
+        let (inputs, of) = (switch.inputs.1.wrapping_mul(self.vcs), switch.outputs.1.wrapping_mul(self.vcs));
         for word in switch.words() {
             let lowest = switch.lowest(word);
-            for input in bits(self.marks[word].heads).map(|bit| lowest + bit) {
+            for input in bits(self.marks[word].heads).map(|bit| lowest.wrapping_add(bit)) {
                 for vc in bits(self.inputs[input as usize].heads) {
                     let at = PortVc::new(input, vc);
-                    let state = &self.input_vcs[self.index(at)];
-                    if state.vc_at > now {
+                    let index = self.index(at);
+                    if self.input_vcs[index].vc_at > now {
                         continue;
                     }
-                    let only = [switch.outputs.0.wrapping_add(state.output)];
-                    let outputs: &[u32] = if state.output == NONE {
-                        self.outputs_of(switch, at, &mut outputs);
-                        &outputs
-                    } else {
-                        &only
-                    };
-                    let Some(to) = self.first_free(switch, at, outputs, of, now) else {
-                        self.wait_for_vc(at, outputs);
-                        continue;
-                    };
+                    let Some(to) = self.choose_vc(switch, (at, index), of, now) else { continue };
                     let number = Switch::number_of(to, switch.outputs.0, self.vcs);
                     let turn = self.given_turns[self.index(to)];
                     let rank = behind(Switch::number_of(at, switch.inputs.0, self.vcs), turn, inputs);
@@ -259,7 +257,7 @@ impl<O: Observer> InputQueued<O> {
             let Offer { from, to, .. } = std::mem::replace(&mut offers[number as usize], Offer::NONE);
             self.gives((from, self.index(from)), (to, number), switch, (inputs, of), now);
         }
-        (self.offers, self.offered, self.candidates) = (offers, offered, outputs);
+        (self.offers, self.offered) = (offers, offered);
     }
 
     /// Of the VCs of `outputs` that are free for the head in `at`, the first at its turn or behind it.
@@ -302,17 +300,19 @@ impl<O: Observer> InputQueued<O> {
             let is_ready = crosses || self.output_vcs[place].credits > 0 || self.count_credits(to, now + 1) > 0;
             // Its switch works now, and looks for itself whether there is more.
             let input = &mut self.inputs[at.port() as usize];
-            self.given_outputs[index] = to.port().wrapping_sub(self.switches[input.switch as usize].outputs.0);
             let (word, mark) = input.mark();
             let marks = &mut self.marks[word];
             input.heads &= !at.bit();
-            if input.heads == 0 {
-                marks.heads &= !mark;
-            }
+            // Whether others ask is left to chance, and nothing branches by it.
+            marks.heads &= !(mark & u64::from(input.heads == 0).wrapping_neg());
             if is_ready {
-                input.ready |= at.bit();
+                self.ready[at.port() as usize] |= at.bit();
                 marks.ready |= mark;
-                self.steady[input.switch as usize] = NONE;
+                let switch = input.switch;
+                self.steady[switch as usize] = NONE;
+                if self.plain_crossbar {
+                    self.ask_plainly(at, to, switch);
+                }
             } else {
                 self.is_not_ready(at);
                 self.want_credit(to, now + 1);

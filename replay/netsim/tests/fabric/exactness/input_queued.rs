@@ -87,14 +87,30 @@ fn latencies() -> impl Strategy<Value = PipelineLatencies> {
 
 /// Networks on which stages, buffers, allocators and speed-ups differ.
 pub fn input_queued_networks() -> impl Strategy<Value = Case<InputQueuedConfig>> {
+    networks_on(link().prop_flat_map(topology), MAX_HOSTS)
+}
+
+/// The same of one switch that has more ports than a word has bits, or more than two words.
+pub fn networks_of_many_ports() -> impl Strategy<Value = Case<InputQueuedConfig>> {
+    let single = (prop_oneof![4 => 60..129u32, 1 => 129..140u32], link()).prop_map(|(nodes, host_link)| {
+        (TopologyConfig::SingleSwitch(SingleSwitchConfig { nodes: Some(nodes), host_link }), RoutingConfig::Ecmp)
+    });
+    networks_on(single, usize::MAX)
+}
+
+/// Those on `topologies`; `max_hosts`: hosts that send, at most.
+fn networks_on(
+    topologies: impl Strategy<Value = (TopologyConfig, RoutingConfig)>,
+    max_hosts: usize,
+) -> impl Strategy<Value = Case<InputQueuedConfig>> {
     let sizes = (1..9u32, prop_oneof![2 => Just(64u64), 1 => 1..100u64], 1..20u32);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let speedups = (prop_oneof![2 => Just(1u8), 1 => 2..4u8], prop_oneof![2 => Just(1u8), 1 => 2..4u8]);
     // Where allocators are the plainest, they are made in another way.
     let plain = prop_oneof![2 => Just((false, false)), 1 => any::<(bool, bool)>()];
     let router = (latencies(), allocator(), allocator(), flags, speedups, any::<u64>(), plain);
-    let base = (link().prop_flat_map(topology), sizes, prop_oneof![12 => 1..5u8, 1 => Just(16)]);
-    (base, router, drafts(50), select(vec![0u64, 3])).prop_map(|(base, router, drafts, headers)| {
+    let base = (topologies, sizes, prop_oneof![12 => 1..5u8, 1 => Just(16)]);
+    (base, router, drafts(50), select(vec![0u64, 3])).prop_map(move |(base, router, drafts, headers)| {
         let ((topology, routing), (flits, flit, buffer), vcs) = base;
         let (mut latency, mut vc_allocator, mut switch_allocator, flags, mut speedups, seed, plain) = router;
         let (cut_through, wait_for_tail_credit, mut speculative, mut hold_switch) = flags;
@@ -140,7 +156,7 @@ pub fn input_queued_networks() -> impl Strategy<Value = Case<InputQueuedConfig>>
             ..InputQueuedConfig::default()
         };
         let idle = topology.build(&[]).unwrap().hosts() as usize;
-        let hosts: Vec<_> = (0..idle.min(MAX_HOSTS))
+        let hosts: Vec<_> = (0..idle.min(max_hosts))
             .map(|host| HostPlace { name: format!("w{host}"), rack: "rack0".to_owned() })
             .collect();
         let traffic = sendings(&drafts, hosts.len(), mtu, headers, flit);

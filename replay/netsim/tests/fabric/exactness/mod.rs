@@ -22,8 +22,11 @@ use netsim::fabric::store_and_forward::StoreAndForwardConfig;
 use netsim::network::Delivery;
 use netsim::time::SimTime;
 use netsim::topology::{HostPlace, Topology, TopologyConfig};
+use proptest::prop_assert_eq;
 use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::{Config, FileFailurePersistence, RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::{
+    Config, FileFailurePersistence, RngAlgorithm, TestCaseError, TestCaseResult, TestRng, TestRunner,
+};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fmt::Write as _;
@@ -220,6 +223,23 @@ pub fn difference(fast: &Seen, slow: &Seen, topology: &Topology) -> Option<Strin
         );
     }
     Some(text)
+}
+
+/// Everything arrives at a `fabric`, as the slow model says that saw `slow`.
+pub fn all_arrive_as<F: PacketFabric<Seen>>(
+    slow: &Seen,
+    topology: &Topology,
+    traffic: &[Sending],
+    fabric: impl Fn() -> F,
+) -> TestCaseResult {
+    prop_assert_eq!(slow.deliveries.len(), traffic.len(), "something is stuck");
+    if let Some(difference) = difference(&drive(&mut fabric(), traffic), slow, topology) {
+        return Err(TestCaseError::fail(difference));
+    }
+    if traffic.iter().all(|sending| matches!(sending.when, When::At(_))) {
+        prop_assert_eq!(&run(&mut fabric(), traffic).packets, &slow.packets);
+    }
+    Ok(())
 }
 
 /// `cases` networks, or as many more as `PROPTEST_CASES` asks for; those that once failed are kept in `file` and come
