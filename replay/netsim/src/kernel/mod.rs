@@ -6,10 +6,12 @@
 //! (see [`random`]), so that ties do not always favour the lowest port.
 
 mod cycle_queue;
+mod divisor;
 pub mod queue;
 pub mod random;
 mod wheel;
 
 pub(crate) use cycle_queue::CycleQueue;
+pub(crate) use divisor::Divisor;
 pub use queue::{EventQueue, Key, Phase, Place, tie};
 pub(crate) use wheel::{Timed, TimingWheel};

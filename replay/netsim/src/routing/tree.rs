@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use strength_reduce::StrengthReducedU32;
-
+use crate::kernel::Divisor;
 use crate::topology::{LinkId, NodeId, Structure, Topology, Tree};
 
 /// What is the same for all nodes of a level.
@@ -12,9 +11,7 @@ struct LevelForm {
     /// M(level): hosts below a node.
     below: u32,
     /// M(level - 1): hosts below a child.
-    below_child: StrengthReducedU32,
-    /// Children of a node.
-    children: u32,
+    below_child: Divisor,
     /// Cables to each child.
     cables: u32,
     /// W(level).
@@ -27,8 +24,8 @@ struct LevelForm {
 /// A switch.
 #[derive(Clone, Copy, Debug)]
 struct Switch {
-    /// The subtree of which it is a root.
-    subtree: u32,
+    /// The first host below it.
+    first_host: u32,
     /// From 0 on.
     level: u8,
     /// Where its links begin, where those that lead up begin, and where they end.
@@ -57,9 +54,9 @@ impl TreeHops {
             let down = tree.children(level) * tree.cables(level - 1);
             for index in 0..tree.nodes(level) {
                 let begin = ports.begin(node);
-                let subtree = index / tree.copies(level);
+                let first_host = index / tree.copies(level) * tree.below(level);
                 let level = u8::try_from(level - 1).unwrap_or(u8::MAX);
-                switches.push(Switch { subtree, level, begin, up: begin + down, end: ports.begin(node + 1) });
+                switches.push(Switch { first_host, level, begin, up: begin + down, end: ports.begin(node + 1) });
                 node += 1;
             }
         }
@@ -83,11 +80,11 @@ impl TreeHops {
     pub(super) fn positions(&self, at: NodeId, to: NodeId) -> Range<u32> {
         let switch = &self.switches[(at.0 - self.hosts) as usize];
         let level = &self.levels[switch.level as usize];
-        // The child's subtree, if it is one of this switch's: below subtree x there are those from x m on.
-        let child = (to.0 / level.below_child).wrapping_sub(switch.subtree * level.children);
-        if child < level.children {
-            let begin = switch.begin + child * level.cables;
-            return begin..begin + level.cables;
+        let below = to.0.wrapping_sub(switch.first_host);
+        if below < level.below {
+            let child = level.below_child.quotient(below.into()) as u32;
+            let begin = switch.begin.wrapping_add(child.wrapping_mul(level.cables));
+            return begin..begin.wrapping_add(level.cables);
         }
         switch.up..switch.end
     }
@@ -98,7 +95,7 @@ impl TreeHops {
         let Some(switch) = at.0.checked_sub(self.hosts).map(|switch| &self.switches[switch as usize]) else { return 0 };
         let level = &self.levels[switch.level as usize];
         let digit = host.0 / level.copies;
-        let port = if to.0 / level.below == switch.subtree {
+        let port = if to.0.wrapping_sub(switch.first_host) < level.below {
             digit % level.cables
         } else {
             digit % level.parents * level.cables_up + digit / level.parents % level.cables_up
@@ -110,8 +107,7 @@ impl TreeHops {
 fn form(tree: &Tree, level: usize) -> LevelForm {
     LevelForm {
         below: tree.below(level),
-        below_child: StrengthReducedU32::new(tree.below(level - 1).max(1)),
-        children: tree.children(level),
+        below_child: Divisor::new(tree.below(level - 1).into()),
         cables: tree.cables(level - 1),
         copies: tree.copies(level),
         parents: tree.parents(level),

@@ -234,7 +234,7 @@ impl RunFigures {
             packet: meter.packet(),
             network: meter.network(),
             message: meter.message(),
-            hops: meter.hops.clone(),
+            hops: meter.hops(),
             source_queue: measured.map(|ps| wide(meter.waiting) / ps / f64::from(plan.hosts)),
             in_network: measured.map(|ps| wide(meter.travelling) / ps),
             undelivered: meter.outstanding(),

@@ -73,13 +73,23 @@ impl Histogram {
         let Sample { value, square, bucket } = *sample;
         self.min = if self.count == 0 { value } else { self.min.min(value) };
         self.max = self.max.max(value);
-        self.count += 1;
-        self.sum += u128::from(value);
+        // 2^64 numbers below 2^64 fit.
+        self.count = self.count.wrapping_add(1);
+        self.sum = self.sum.wrapping_add(value.into());
         self.squares = self.squares.saturating_add(square);
         match self.buckets.get_mut(bucket) {
-            Some(count) => *count += 1,
+            Some(count) => *count = count.wrapping_add(1),
             None => self.grow(bucket),
         }
+    }
+
+    /// Counts a number so often.
+    fn record_times(&mut self, value: u64, times: u64) {
+        let mut one = Self::default();
+        one.record(value);
+        let of_all = |of_one: u128| of_one.saturating_mul(times.into());
+        one.buckets[bucket_of(value)] = times;
+        self.add(&Self { count: times, sum: of_all(one.sum), squares: of_all(one.squares), ..one });
     }
 
     /// Counts the first number of a bucket above all that there were.
@@ -177,6 +187,52 @@ impl Histogram {
     }
 }
 
+/// A distribution of numbers that are small as a rule: those below 512 have a counter each, and nothing else.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SmallCounts {
+    /// By number.
+    counts: Vec<u64>,
+    others: Histogram,
+}
+
+impl SmallCounts {
+    /// Counts a number.
+    #[inline]
+    pub fn record(&mut self, value: u32) {
+        match self.counts.get_mut(value as usize) {
+            Some(count) => *count = count.wrapping_add(1),
+            None => self.record_first(value),
+        }
+    }
+
+    /// Counts a number above all that there were.
+    #[cold]
+    fn record_first(&mut self, value: u32) {
+        if value as usize >= 2 * HALF {
+            return self.others.record(value.into());
+        }
+        self.counts.resize(value as usize + 1, 0);
+        self.counts[value as usize] = 1;
+    }
+
+    /// Counts all numbers of another one.
+    pub fn add(&mut self, other: &Self) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        self.counts.iter_mut().zip(&other.counts).for_each(|(mine, theirs)| *mine += theirs);
+        self.others.add(&other.others);
+    }
+
+    /// All numbers.
+    pub fn histogram(&self) -> Histogram {
+        let mut all = self.others.clone();
+        let counted = (0..).zip(&self.counts).filter(|(_, times)| **times > 0);
+        counted.for_each(|(value, times)| all.record_times(value, *times));
+        all
+    }
+}
+
 #[inline]
 fn bucket_of(value: u64) -> usize {
     if value < 2 * HALF as u64 {
@@ -230,6 +286,20 @@ mod tests {
             }
             let mean = values.iter().map(|value| *value as f64).sum::<f64>() / values.len() as f64;
             prop_assert!((histogram.mean().unwrap() - mean).abs() <= mean * 1e-12);
+        }
+
+        #[test]
+        fn small_numbers_are_counted_as_others_are(
+            values in prop::collection::vec(prop_oneof![0u32..20, 500u32..530, any::<u32>()], 0..200),
+            cut in 0usize..200,
+        ) {
+            let cut = cut.min(values.len());
+            let (mut plain, mut first, mut second) = (Histogram::default(), SmallCounts::default(), SmallCounts::default());
+            values.iter().for_each(|value| plain.record(u64::from(*value)));
+            values[..cut].iter().for_each(|value| first.record(*value));
+            values[cut..].iter().for_each(|value| second.record(*value));
+            first.add(&second);
+            prop_assert_eq!(first.histogram(), plain);
         }
 
         #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 use strength_reduce::StrengthReducedU64;
 
-use super::histogram::Sample;
+use super::histogram::{Sample, SmallCounts};
 use super::levels::Levels;
 use super::{Histogram, LevelCount, Losses, Series};
 use crate::fabric::packet::{Loss, LostPacket, Message, Observer, PacketRecord};
@@ -157,7 +157,7 @@ pub struct Meter {
     /// `packet` then.
     message: Option<Histogram>,
     /// Switches on the way, of the packets that count.
-    pub hops: Histogram,
+    hops: SmallCounts,
     /// From the hand-over of a question to the arrival of its answer, of those that count.
     pub round_trip: Histogram,
     /// Packets that count, and those of them that have arrived or were lost.
@@ -203,7 +203,7 @@ impl Meter {
             packet: Histogram::default(),
             network: Histogram::default(),
             message: None,
-            hops: Histogram::default(),
+            hops: SmallCounts::default(),
             round_trip: Histogram::default(),
             counted: 0,
             ended: 0,
@@ -443,11 +443,11 @@ impl Meter {
         for (mine, theirs) in [
             (&mut self.packet, other.packet),
             (&mut self.network, other.network),
-            (&mut self.hops, other.hops),
             (&mut self.round_trip, other.round_trip),
         ] {
             mine.add(&theirs);
         }
+        self.hops.add(&other.hops);
         for (mine, theirs) in [
             (&mut self.counted, other.counted),
             (&mut self.ended, other.ended),
@@ -515,6 +515,12 @@ impl Meter {
         self.records.take().unwrap_or_default()
     }
 
+    /// Switches on the way, of the packets that count.
+    #[must_use]
+    pub fn hops(&self) -> Histogram {
+        self.hops.histogram()
+    }
+
     /// From hand-over to arrival, of the packets that count.
     #[must_use]
     pub fn packet(&self) -> Histogram {
@@ -552,11 +558,10 @@ impl Meter {
         true
     }
 
-    /// How much of the time from `from` to `until` lies within the measurement.
+    /// What of `at` lies within the measurement: its begin for what is before, its end for what is behind.
     #[inline]
-    fn within(&self, from: SimTime, until: SimTime) -> u128 {
-        let (from, until) = (from.0.max(self.plan.from_ps), until.0.min(self.plan.until_ps));
-        u128::from(until.saturating_sub(from))
+    fn within(&self, at: SimTime) -> u64 {
+        at.0.max(self.plan.from_ps).min(self.plan.until_ps)
     }
 }
 
@@ -622,19 +627,20 @@ impl Observer for Meter {
         let latency = packet.arrived.since_ps(packet.handed_over);
         let [of_packet, of_network] = [latency, packet.arrived.since_ps(packet.left)].map(Sample::new);
         let has_level = self.count_level(packet, wire, &of_packet, &of_network);
-        self.waiting += self.within(packet.handed_over, packet.left);
-        self.travelling += self.within(packet.left, packet.arrived);
+        let [from, left, until] = [packet.handed_over, packet.left, packet.arrived].map(|at| self.within(at));
+        self.waiting = self.waiting.wrapping_add(left.saturating_sub(from).into());
+        self.travelling = self.travelling.wrapping_add(until.saturating_sub(left).into());
         let complete = self.completes(packet.token, false);
         if let Some(batch) = self.batch(packet.handed_over) {
             batch.delivered += 1;
-            batch.delivered_at += u128::from(packet.handed_over.0);
-            batch.latency += u128::from(latency);
+            batch.delivered_at = batch.delivered_at.wrapping_add(packet.handed_over.0.into());
+            batch.latency = batch.latency.wrapping_add(latency.into());
             self.ended += 1;
             if !has_level {
                 self.packet.take(&of_packet);
                 self.network.take(&of_network);
             }
-            self.hops.record(u64::from(packet.switches));
+            self.hops.record(packet.switches);
             if let Some(message) = self.message.as_mut().filter(|_| complete) {
                 message.take(&of_packet);
             }

@@ -94,7 +94,7 @@ impl Drawing {
     }
 
     /// Message `count` of `host`; `None` if it is left out.
-    #[inline]
+    #[inline(always)]
     pub(super) fn message(&self, host: u32, count: u64) -> Option<Message> {
         let destination = self.destinations.destination(self.seed, host, count)?;
         let level = self.level(host, count);
@@ -177,7 +177,9 @@ impl LevelShares {
         }
         // What `unit` takes of the bits.
         let drawn = draw(seed, Drawn::Level, host, count) >> 11;
-        self.bounds.iter().position(|bound| drawn < *bound).unwrap_or(self.bounds.len() - 1)
+        // Which one is not to be foreseen: all are compared.
+        let below = self.bounds.iter().map(|bound| usize::from(drawn >= *bound)).sum::<usize>();
+        below.min(self.bounds.len() - 1)
     }
 
     /// The level at `place`; the default one without any.

@@ -1,5 +1,7 @@
 //! Where messages go.
 
+use std::hint::select_unpredictable;
+
 use super::config::{Pattern, TrafficConfig, TrafficError, Wrap};
 use super::ping_pong::Partner;
 use super::torus::{Distances, Local, Torus};
@@ -132,15 +134,18 @@ impl Destinations {
 
     /// Where message `count` of `source` goes; `None` where the source is silent.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn destination(&self, seed: u64, source: u32, count: u64) -> Option<u32> {
-        let anywhere = |hosts: u32, to_self: bool| {
-            let bits = draw(seed, Drawn::Destination, source, count);
-            let among = if to_self { hosts } else { hosts - 1 };
-            let drawn = u32::try_from(below(bits, u64::from(among))).unwrap_or(0);
-            // Without itself: the numbers from its own on move up by one.
-            Some(if !to_self && drawn >= source { drawn + 1 } else { drawn })
-        };
+        match self {
+            Self::Uniform { hosts, to_self } => Some(anywhere(*hosts, *to_self, (seed, source, count))),
+            _ => self.destination_by_pattern(seed, source, count),
+        }
+    }
+
+    /// The same of patterns that look at more than the number of hosts.
+    #[inline(never)]
+    fn destination_by_pattern(&self, seed: u64, source: u32, count: u64) -> Option<u32> {
+        let anywhere = |hosts: u32, to_self: bool| Some(anywhere(hosts, to_self, (seed, source, count)));
         match self {
             Self::Uniform { hosts, to_self } => anywhere(*hosts, *to_self),
             Self::Fixed { to, to_self } => Some(to[source as usize]).filter(|to| *to_self || *to != source),
@@ -181,6 +186,16 @@ impl Destinations {
     pub fn is_silent(&self, source: u32) -> bool {
         matches!(self, Self::Fixed { to, to_self: false } if to[source as usize] == source)
     }
+}
+
+/// One of `hosts` hosts for message `count` of `source`, each as likely as the other, itself only with `to_self`.
+#[inline(always)]
+fn anywhere(hosts: u32, to_self: bool, (seed, source, count): (u64, u32, u64)) -> u32 {
+    let bits = draw(seed, Drawn::Destination, source, count);
+    let among = if to_self { hosts } else { hosts - 1 };
+    let drawn = u32::try_from(below(bits, u64::from(among))).unwrap_or(0);
+    // Without itself: the numbers from its own on move up by one.
+    select_unpredictable(drawn < source || to_self, drawn, drawn.wrapping_add(1))
 }
 
 const fn mask(bits: u32) -> u32 {

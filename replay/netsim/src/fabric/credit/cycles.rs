@@ -100,30 +100,29 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             let meters = &mut self.meters;
             clocked.turn_interval(at, interval_ps, |link, traffic| traffic.put_into(&mut meters[link], self.interval));
         }
-        let mut sending = std::mem::take(&mut clocked.sending);
-        let mut working = std::mem::take(&mut clocked.working);
         // Where heads do not seek room, switches look at so little in a cycle that it takes longer than it spares.
         let reads_ahead = MORE && self.reads_ahead;
-        if reads_ahead {
-            // What is behind each other in memory one behind the other.
-            sending.sort_unstable();
-            working.sort_unstable();
+        let mut working = std::mem::take(&mut clocked.spare);
+        clocked.sending.take_into(&mut working);
+        for output in &working {
+            if self.host_sends::<MORE>(&mut clocked, *output, now) {
+                clocked.sending.insert(*output);
+            }
         }
-        sending.retain(|output| self.host_sends::<MORE>(&mut clocked, *output, now));
-        clocked.sending = sending;
-        let mut kept = std::mem::take(&mut clocked.spare);
+        working.clear();
+        clocked.working.take_into(&mut working);
         for switches in working.chunks(AHEAD) {
             if reads_ahead {
                 clocked.read_ahead(&self.packets, switches);
             }
             for switch in switches {
                 if self.switch_works::<MORE>(&mut clocked, *switch, now) {
-                    kept.push(*switch);
+                    clocked.working.insert(*switch);
                 }
             }
         }
         working.clear();
-        (clocked.working, clocked.spare) = (kept, working);
+        clocked.spare = working;
         clocked.end(now.cycle);
         clocked
     }

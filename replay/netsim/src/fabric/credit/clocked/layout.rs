@@ -5,6 +5,7 @@ use super::lane::{Lane, Queue};
 use super::output::{Input, NEVER, Output};
 use super::ring::{CYCLES, Ring};
 use super::seekers::Seeking;
+use super::working::Working;
 use super::{Clocked, Place, Switch};
 use crate::count::count;
 use crate::csr::Csr;
@@ -109,7 +110,6 @@ impl Clocked {
                 first_lane: count(number.count(starts.begin(node as usize) as usize)),
                 first_queue: count(number.count(ends.begin(node as usize) as usize)),
             },
-            is_listed: false,
         };
         let (lanes, queues) = (number.count(outputs.len()), number.count(inputs.len()));
         let mut owners = vec![u32::MAX; lanes];
@@ -148,8 +148,8 @@ impl Clocked {
             seeking,
             output_of,
             switches: (hosts..topology.nodes()).map(switch).collect(),
-            working: Vec::new(),
-            sending: Vec::new(),
+            working: Working::new((topology.nodes() - hosts) as usize),
+            sending: Working::new(topology.ports().begin(hosts as usize) as usize),
             spare: Vec::new(),
             has_more,
             events: 0,
@@ -190,5 +190,4 @@ const ABSENT: Output = Output {
     from_host: false,
     to_host: false,
     is_parallel: false,
-    is_listed: false,
 };

@@ -19,6 +19,7 @@ mod read_ahead;
 mod ring;
 mod seekers;
 mod seeking;
+mod working;
 
 use super::ahead::AHEAD;
 use super::lanes::Numbering;
@@ -36,6 +37,7 @@ use ring::{Back, Due, Head, Ring};
 use seekers::Seeking;
 use strength_reduce::StrengthReducedU64;
 use typed_index_collections::TiVec;
+use working::Working;
 
 /// A switch. It fits into one line of a cache.
 #[derive(Clone, Copy)]
@@ -48,8 +50,6 @@ struct Switch {
     /// Outputs that are free and may have a packet to start, a bit each.
     ready: u64,
     place: Place,
-    /// Whether it is in the list of those at which something is to be decided.
-    is_listed: bool,
 }
 
 /// A network in cycles.
@@ -81,9 +81,9 @@ pub(super) struct Clocked {
     output_of: TiVec<LinkId, u32>,
     switches: Vec<Switch>,
     /// Switches at which something is to be decided.
-    pub working: Vec<u32>,
+    pub working: Working,
     /// Outputs of hosts that may have a packet to start.
-    pub sending: Vec<u32>,
+    pub sending: Working,
     /// A list without anything in it, to be used again.
     pub spare: Vec<u32>,
     /// Whether heads seek room, or hosts take all at once.
@@ -177,10 +177,7 @@ impl Clocked {
         for Head { switch, bit } in &due.heads {
             let state = &mut self.switches[*switch as usize];
             state.heads |= 1 << bit;
-            if !state.is_listed {
-                state.is_listed = true;
-                self.working.push(*switch);
-            }
+            self.working.insert(*switch);
         }
         for output in &due.looks {
             let state = &mut self.outputs[*output as usize];
@@ -200,16 +197,6 @@ impl Clocked {
         }
     }
 
-    /// Something is to be decided at `switch`.
-    #[inline]
-    fn list(&mut self, switch: u32) {
-        let state = &mut self.switches[switch as usize];
-        if !state.is_listed {
-            state.is_listed = true;
-            self.working.push(switch);
-        }
-    }
-
     /// `output` may find a packet to start, as soon as it is free.
     fn look(&mut self, output: u32, now: u64) {
         let state = &mut self.outputs[output as usize];
@@ -219,10 +206,9 @@ impl Clocked {
         } else if !state.from_host {
             let (switch, bit) = (state.from, state.bit);
             self.switches[switch as usize].ready |= 1 << bit;
-            self.list(switch);
-        } else if !state.is_listed {
-            state.is_listed = true;
-            self.sending.push(output);
+            self.working.insert(switch);
+        } else {
+            self.sending.insert(output);
         }
     }
 
@@ -261,7 +247,6 @@ impl Clocked {
         for vl in bits(self.outputs[output as usize].asking.into()) {
             self.await_credits(output, vl, need(vl));
         }
-        self.outputs[output as usize].is_listed = false;
         None
     }
 
@@ -269,12 +254,11 @@ impl Clocked {
     pub fn host_stays(&mut self, output: u32, now: u64, flits: u16) -> bool {
         let state = &mut self.outputs[output as usize];
         state.free_at = now + u64::from(flits);
-        state.is_listed = state.asking != 0 && flits == 1;
-        let (is_listed, free_at) = (state.is_listed, state.free_at);
-        if !is_listed && state.asking != 0 {
+        let (asks, free_at) = (state.asking != 0, state.free_at);
+        if asks && flits != 1 {
             self.wake(output, free_at);
         }
-        is_listed
+        asks && flits == 1
     }
 
     /// What is to be decided at `switch`: the queues whose heads choose, which are taken out, and the outputs that may have a packet to start, a
@@ -289,10 +273,8 @@ impl Clocked {
     /// at then.
     #[inline(always)]
     pub fn end_switch(&mut self, switch: u32, ready: u64) -> bool {
-        let state = &mut self.switches[switch as usize];
-        state.ready = ready;
-        state.is_listed = ready != 0;
-        state.is_listed
+        self.switches[switch as usize].ready = ready;
+        ready != 0
     }
 
     /// Whether a switch's output with the bit `bit` takes several packets at a time.

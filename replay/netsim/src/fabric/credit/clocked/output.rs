@@ -42,8 +42,6 @@ pub(in crate::fabric::credit) struct Output {
     pub to_host: bool,
     /// Whether it takes a packet of each queue at a time, without credits: to a host that takes all at once.
     pub is_parallel: bool,
-    /// Of a host's link: whether it is in the list of those that may send.
-    pub is_listed: bool,
 }
 
 /// A link, where it ends.

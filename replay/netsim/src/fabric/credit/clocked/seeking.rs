@@ -223,7 +223,7 @@ impl Clocked {
             if heads != 0 {
                 switch.heads |= heads;
                 let switch = seekers.switch;
-                self.list(switch);
+                self.working.insert(switch);
             }
             return;
         }
@@ -271,7 +271,6 @@ impl Clocked {
         for vl in bits(self.outputs[output as usize].asking.into()) {
             (0..classes).for_each(|class| self.await_credits(output, vl + class, need(vl)));
         }
-        self.outputs[output as usize].is_listed = false;
         None
     }
 }

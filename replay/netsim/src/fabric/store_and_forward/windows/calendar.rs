@@ -67,6 +67,28 @@ impl<T: Copy> Calendar<T> {
         }
     }
 
+    /// Puts the item with a number in once more, as `change` makes it, into a window that is not over.
+    #[inline(always)]
+    pub fn push_again(&mut self, number: usize, window: u64, block: u32, change: impl FnOnce(&mut T)) {
+        if self.ahead.is_near(window) {
+            let list = Ahead::<T>::slot(window).wrapping_mul(self.blocks).wrapping_add(block as usize);
+            let mut to = self.near[list].0;
+            if (to as usize).is_multiple_of(CHUNK) {
+                self.ahead.mark(window);
+                to = self.grow(list, self.items[number]);
+            }
+            self.near[list] = Bucket(to.wrapping_add(1));
+            let item = self.items[number];
+            let place = &mut self.items[to as usize];
+            *place = item;
+            change(place);
+        } else {
+            let mut item = self.items[number];
+            change(&mut item);
+            self.ahead.keep(window, (block, item));
+        }
+    }
+
     /// Gives a list another chunk; `item` is what an item looks like. Returns the number of its next item.
     #[cold]
     fn grow(&mut self, list: usize, item: T) -> u32 {
@@ -120,11 +142,6 @@ impl<T: Copy> Calendar<T> {
         &self.items[numbers]
     }
 
-    /// How many bits the numbers of all items have.
-    pub const fn number_bits(&self) -> u32 {
-        usize::BITS - self.items.len().leading_zeros()
-    }
-
     /// Takes back the chunks of a list that is done with.
     pub fn give_back(&mut self, bucket: Bucket) {
         let mut chunk = bucket.last_chunk();
@@ -168,7 +185,6 @@ mod tests {
                         let bucket = calendar.take(window, block);
                         let numbers: Vec<usize> = calendar.numbers(bucket).flatten().collect();
                         prop_assert_eq!(bucket.is_empty(), numbers.is_empty());
-                        prop_assert!(numbers.iter().all(|number| number >> calendar.number_bits() == 0));
                         let mut got: Vec<usize> = numbers.iter().map(|number| *calendar.get(*number)).collect();
                         got.sort_unstable();
                         prop_assert_eq!(got, plain.remove(&(window, block as u64)).unwrap_or_default());

@@ -58,10 +58,19 @@ impl Hop {
         })
     }
 
+    /// It is on its way over `link` to `node`, behind one switch more.
+    #[inline(always)]
+    pub const fn goes_on(&mut self, link: LinkId, node: NodeId) {
+        (self.node, self.link) = (node, link);
+        self.switches += 1;
+    }
+
     /// The same packet, on its way over `link` to `node` behind one switch more.
     #[inline(always)]
     pub const fn onto(&self, link: LinkId, node: NodeId) -> Self {
-        Self { node, link, switches: self.switches + 1, ..*self }
+        let mut hop = *self;
+        hop.goes_on(link, node);
+        hop
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Hosts: their messages, cut into packets as their link takes them.
 
-use std::hint::black_box;
+use std::hint::{black_box, select_unpredictable};
 use std::ops::Range;
 
 use super::due::{Due, WORD};
@@ -92,7 +92,7 @@ impl<M: HostMessages> Hosts<M> {
         self.due.turn_to(window);
         for word in 0..self.due.words() {
             let mut bits = self.due.take(window, word);
-            if bits.count_ones() > 1 {
+            if bits & bits.wrapping_sub(1) != 0 {
                 self.read_ahead(shared, word * WORD, bits);
             }
             while let Some(bit) = next_bit(&mut bits) {
@@ -162,7 +162,9 @@ impl<M: HostMessages> Hosts<M> {
                 self.waiting.push(place, waiting);
             }
         };
-        if let Some(next) = next_message.into_iter().chain(next_packet).min() {
+        let [message, packet] = [next_message, next_packet].map(|next| next.unwrap_or(SimTime::MAX));
+        let next = select_unpredictable(message < packet, message, packet);
+        if next < SimTime::MAX {
             let (window, _) = shared.window_after(window, shared.begin(window), next);
             self.due.put(window, count(place));
         }

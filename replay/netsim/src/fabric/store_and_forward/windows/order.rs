@@ -1,56 +1,65 @@
 //! In which order a block's packets come to its ports: port by port, by time, then by the rank of the link by which they came.
 //!
-//! Most ports have one packet in a window, or none. So packets are linked by port, and sorted only where there are several.
+//! Most ports have one packet in a window, or none. So packets are counted and laid out by port, and what is not in order then is put
+//! in order one by one. How many a port has is not to be foreseen: no branch depends on it.
 
-use crate::count::count;
 use crate::kernel::{Place, tie};
 use crate::time::SimTime;
 use crate::topology::LinkId;
-
-/// No packet.
-const NONE: u32 = u32::MAX;
+use std::ops::Range;
 
 /// Ports of a word.
-pub(super) const WORD: usize = 64;
+const WORD: usize = 64;
 
 /// Packets of a port that are sorted one by one: more are sorted at once.
-const FEW: usize = 16;
+const FEW: u32 = 16;
+
+/// A packet that has come.
+#[derive(Clone, Copy)]
+struct Arrival {
+    /// Its port, then the time of its arrival.
+    key: u64,
+    number: u32,
+}
+
+impl Arrival {
+    #[inline(always)]
+    const fn port(self) -> usize {
+        (self.key >> u32::BITS) as usize
+    }
+}
 
 /// The packets of a block.
 #[derive(Default)]
 pub(super) struct Order {
-    /// Each packet as one number: the time of its arrival, then its own number; and the packet of the same port that was put in before it.
-    packets: Vec<(u64, u32)>,
-    /// The packet of each port that was put in last.
-    lasts: Vec<u32>,
+    /// As they were put in.
+    packets: Vec<Arrival>,
+    /// In order; what lies behind so many as there are packets is of no meaning.
+    sorted: Vec<Arrival>,
+    /// How many packets each port has, then where its next one goes; 0 where there is none.
+    counts: Vec<u32>,
     /// A bit for each port that has packets.
     taken: Vec<u64>,
-    /// The bits of a packet's number, at most 32.
-    number_bits: u32,
-    /// These bits set.
-    mask: u64,
-    /// The packets of the port at work, sorted.
-    sorted: Vec<u64>,
+    /// Ports with many packets: where these are.
+    crowded: Vec<Range<usize>>,
 }
 
 impl Order {
-    /// Begins with a block of `ports` ports, whose packets have numbers of so many bits.
-    pub fn begin(&mut self, ports: usize, number_bits: u32) {
+    /// Begins with a block of `ports` ports.
+    pub fn begin(&mut self, ports: usize) {
         self.packets.clear();
-        self.number_bits = number_bits;
-        self.mask = (1 << number_bits) - 1;
-        if self.lasts.len() < ports {
-            self.lasts.resize(ports, NONE);
+        if self.counts.len() < ports {
+            self.counts.resize(ports, 0);
             self.taken.resize(ports.div_ceil(WORD), 0);
         }
     }
 
-    /// Puts in packet `number`, which goes on by `port`.
-    #[inline]
+    /// Puts in packet `number`, which goes on by `port` and arrives at `offset`.
+    #[inline(always)]
     pub fn put(&mut self, port: u32, offset: u32, number: usize) {
+        self.packets.push(Arrival { key: u64::from(port) << u32::BITS | u64::from(offset), number: number as u32 });
         let port = port as usize;
-        let before = std::mem::replace(&mut self.lasts[port], count(self.packets.len()));
-        self.packets.push((u64::from(offset).wrapping_shl(self.number_bits) | number as u64, before));
+        self.counts[port] = self.counts[port].wrapping_add(1);
         self.taken[port / WORD] |= 1 << (port % WORD);
     }
 
@@ -62,54 +71,70 @@ impl Order {
         })
     }
 
-    /// How many words the bits of ports have.
-    pub const fn words(&self) -> usize {
-        self.taken.len()
-    }
-
-    /// Takes the bits of a word, whose ports are to be taken, too.
+    /// Puts all packets in order. `arrival` says of a packet when it arrives, and by which link.
     #[inline]
-    pub fn take_word(&mut self, word: usize) -> u64 {
-        std::mem::take(&mut self.taken[word])
-    }
-
-    /// Takes the packets of a port that has some: returns how many there are, of which [`Order::number`] tells in their order. `arrival` says of a packet
-    /// when it arrives, and by which link.
-    #[inline]
-    pub fn take(&mut self, port: usize, arrival: impl Fn(usize) -> (SimTime, LinkId)) -> usize {
-        let last = std::mem::replace(&mut self.lasts[port], NONE);
-        self.sorted.clear();
-        let (key, before) = self.packets[last as usize];
-        self.sorted.push(key);
-        if before != NONE {
-            self.sort_behind(before, arrival);
+    pub fn sort(&mut self, arrival: impl Fn(usize) -> (SimTime, LinkId)) {
+        let Some(first) = self.packets.first() else { return };
+        if self.sorted.len() < self.packets.len() {
+            self.sorted.resize(self.packets.len().next_power_of_two(), *first);
         }
-        self.sorted.len()
-    }
-
-    fn sort_behind(&mut self, mut next: u32, arrival: impl Fn(usize) -> (SimTime, LinkId)) {
-        while let Some((key, before)) = self.packets.get(next as usize) {
-            self.sorted.push(*key);
-            next = *before;
+        self.lay_out();
+        let sorted = &mut self.sorted[..self.packets.len()];
+        let mut has_ties = false;
+        let mut before = 0;
+        for place in 0..sorted.len() {
+            let Arrival { key, .. } = sorted[place];
+            self.counts[sorted[place].port()] = 0;
+            if key <= before {
+                has_ties |= insert(sorted, place);
+            }
+            before = before.max(key);
         }
-        if self.sorted.len() <= FEW {
-            insert_each(&mut self.sorted);
-        } else {
-            self.sorted.sort_unstable();
-        }
-        let (bits, mask) = (self.number_bits, self.mask);
-        if self.sorted.windows(2).any(|pair| pair[0] >> bits == pair[1] >> bits) {
-            self.sorted.sort_unstable_by_key(|key| {
-                let (at, link) = arrival((key & mask) as usize);
-                (at, tie(at, Place(link.0)))
-            });
+        if has_ties {
+            let same = |one: &Arrival, other: &Arrival| one.key == other.key;
+            for tied in sorted.chunk_by_mut(same).filter(|tied| tied.len() > 1) {
+                tied.sort_unstable_by_key(|packet| {
+                    let (at, link) = arrival(packet.number as usize);
+                    tie(at, Place(link.0))
+                });
+            }
         }
     }
 
-    /// The number of a packet of the port at work.
-    #[inline]
-    pub fn number(&self, place: usize) -> usize {
-        (self.sorted[place] & self.mask) as usize
+    /// Lays packets out by port; where a port has many, in the order of time.
+    fn lay_out(&mut self) {
+        let mut begin = 0u32;
+        for (word, bits) in self.taken.iter_mut().enumerate() {
+            let mut bits = std::mem::take(bits);
+            while let Some(bit) = next_bit(&mut bits) {
+                let packets = std::mem::replace(&mut self.counts[word * WORD + bit], begin);
+                let end = begin.wrapping_add(packets);
+                if packets > FEW {
+                    self.crowded.push(begin as usize..end as usize);
+                }
+                begin = end;
+            }
+        }
+        for packet in &self.packets {
+            let place = &mut self.counts[packet.port()];
+            self.sorted[*place as usize] = *packet;
+            *place = place.wrapping_add(1);
+        }
+        for packets in self.crowded.drain(..) {
+            self.sorted[packets].sort_unstable_by_key(|packet| packet.key);
+        }
+    }
+
+    /// How many packets there are.
+    pub const fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// The port and the number of the packet with a place in the order.
+    #[inline(always)]
+    pub fn packet(&self, place: usize) -> (usize, usize) {
+        let packet = self.sorted[place];
+        (packet.port(), packet.number as usize)
     }
 }
 
@@ -124,16 +149,15 @@ pub(super) const fn next_bit(bits: &mut u64) -> Option<usize> {
     Some(bit)
 }
 
-/// Sorts a few numbers.
-#[inline]
-fn insert_each(keys: &mut [u64]) {
-    for end in 1..keys.len() {
-        let mut place = end;
-        while place > 0 && keys[place - 1] > keys[place] {
-            keys.swap(place - 1, place);
-            place -= 1;
-        }
+/// Puts the packet at `place` where it belongs among those before it, which are in order: fewer than [`FEW`] steps. Returns whether one of
+/// them has the same key.
+#[inline(never)]
+fn insert(packets: &mut [Arrival], mut place: usize) -> bool {
+    while place > 0 && packets[place - 1].key > packets[place].key {
+        packets.swap(place - 1, place);
+        place -= 1;
     }
+    place > 0 && packets[place - 1].key == packets[place].key
 }
 
 #[cfg(test)]
@@ -149,7 +173,6 @@ mod tests {
         fn packets_come_by_port_time_and_rank(
             packets in prop::collection::vec((0u32..100, 0u32..1 << 20, 0u32..50), 0..300),
             (few, apart) in (1u32..101, 0u32..20),
-            number_bits in 9u32..33,
         ) {
             let packets: Vec<_> = packets.into_iter().map(|(port, at, link)| (port % few, at >> apart << apart, link)).collect();
             let mut order = Order::default();
@@ -161,21 +184,20 @@ mod tests {
             let mut expected: Vec<_> = packets.iter().map(|packet| rank(*packet)).collect();
             expected.sort_unstable();
             for _ in 0..2 {
-                order.begin(few as usize, number_bits);
+                order.begin(few as usize);
                 for (number, (port, offset, _)) in packets.iter().enumerate() {
                     order.put(*port, *offset, number);
                 }
                 let ports: Vec<_> = order.ports().collect();
-                let (mut got, mut met) = (Vec::new(), Vec::new());
-                for word in 0..order.words() {
-                    let mut bits = order.take_word(word);
-                    while let Some(bit) = next_bit(&mut bits) {
-                        met.push(word * WORD + bit);
-                        let of_port = order.take(word * WORD + bit, arrival);
-                        got.extend((0..of_port).map(|place| rank(packets[order.number(place)])));
-                    }
-                }
+                order.sort(arrival);
+                let sorted: Vec<_> = (0..order.len()).map(|place| order.packet(place)).collect();
+                let mut met: Vec<_> = sorted.iter().map(|(port, _)| *port).collect();
+                met.dedup();
                 prop_assert_eq!(ports, met);
+                let got: Vec<_> = sorted.iter().map(|(port, number)| {
+                    assert_eq!(packets[*number].0 as usize, *port);
+                    rank(packets[*number])
+                }).collect();
                 prop_assert_eq!(&got, &expected);
             }
         }

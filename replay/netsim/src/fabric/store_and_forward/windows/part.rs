@@ -4,7 +4,7 @@ use super::calendar::{Bucket, Calendar};
 use super::hop::Hop;
 use super::hosts::{HostOutput, Hosts};
 use super::layout::{Block, NodePlace};
-use super::order::{Order, WORD, next_bit};
+use super::order::Order;
 use super::port::{OutPort, Ports};
 use super::shared::Shared;
 use crate::count::count;
@@ -73,6 +73,24 @@ pub(super) struct Outbox {
     first: u64,
     /// Messages that end in this part.
     opened: Vec<(Token, u64)>,
+}
+
+impl Outbox {
+    /// The packet with a number goes on by `port`, and `arrives` at the other end of its link.
+    #[inline(always)]
+    fn goes_on(&mut self, shared: &Shared, port: &OutPort, arrives: SimTime, number: usize) {
+        let (window, offset) = shared.window_after(self.window, self.begin, arrives);
+        if port.part == self.part {
+            self.arrivals.push_again(number, window, port.block.into(), |hop| {
+                hop.offset = offset;
+                hop.goes_on(port.link, port.to);
+            });
+            return;
+        }
+        let mut hop = *self.arrivals.get(number);
+        hop.goes_on(port.link, port.to);
+        self.leaves(shared, port, arrives, hop);
+    }
 }
 
 impl HostOutput for Outbox {
@@ -212,38 +230,33 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
         let (first, begin) = (block.ports.start, self.outbox.begin);
         let limit = end.since_ps(begin);
         let arrivals = &self.outbox.arrivals;
-        self.order.begin(block.ports.len(), arrivals.number_bits());
+        self.order.begin(block.ports.len());
         let mut arrived = 0;
         // One loop a step, so that the loads of many packets are under way together.
         for numbers in arrivals.numbers(bucket) {
+            arrived += numbers.len();
             for (number, hop) in numbers.clone().zip(arrivals.items(numbers)) {
                 if u64::from(hop.offset) >= limit {
                     self.late.push(*hop);
                     continue;
                 }
-                arrived += 1;
                 if let Some(port) = shared.route_in(block, hop) {
-                    self.order.put(port - first, hop.offset, number);
+                    self.order.put(port, hop.offset, number);
                 }
             }
         }
-        self.arrived += arrived;
+        self.arrived += (arrived - self.late.len()) as u64;
         if self.ports.len() > PORTS_OF_A_CACHE {
             self.ports.prefetch(self.order.ports().map(|port| first as usize + port));
         }
-        for word in 0..self.order.words() {
-            let mut bits = self.order.take_word(word);
-            while let Some(bit) = next_bit(&mut bits) {
-                let port = word * WORD + bit;
-                let arrivals = &self.outbox.arrivals;
-                let packets = self.order.take(port, |number| {
-                    let hop = arrivals.get(number);
-                    (begin.plus_ps(hop.offset.into()), hop.link)
-                });
-                for place in 0..packets {
-                    self.offer(shared, first as usize + port, self.order.number(place));
-                }
-            }
+        let arrivals = &self.outbox.arrivals;
+        self.order.sort(|number| {
+            let hop = arrivals.get(number);
+            (begin.plus_ps(hop.offset.into()), hop.link)
+        });
+        for place in 0..self.order.len() {
+            let (port, packet) = self.order.packet(place);
+            self.offer(shared, first as usize + port, packet);
         }
         self.give_back(window, number, bucket);
     }
@@ -253,11 +266,7 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
         let hop = self.outbox.arrivals.get(number);
         let at = self.outbox.begin.plus_ps(hop.offset.into());
         match self.ports.offer(port, at, hop.bytes) {
-            Some(arrives) => {
-                let port = self.ports.get(port);
-                let hop = hop.onto(port.link, port.to);
-                self.outbox.leaves(shared, port, arrives, hop);
-            }
+            Some(arrives) => self.outbox.goes_on(shared, self.ports.get(port), arrives, number),
             None => {
                 self.dropped += 1;
                 self.observer.dropped(&hop.lost(at));

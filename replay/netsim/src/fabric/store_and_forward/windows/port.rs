@@ -5,12 +5,12 @@
 //! free; a list is kept only while others wait among them.
 
 use std::collections::{HashMap, VecDeque};
-
-use strength_reduce::StrengthReducedU64;
+use std::hint::select_unpredictable;
 
 use super::shared::Shared;
 use crate::count::count;
 use crate::fabric::port::Passage;
+use crate::kernel::Divisor;
 use crate::network::LinkFigures;
 use crate::time::SimTime;
 use crate::topology::{Link, LinkId, NodeId};
@@ -28,7 +28,7 @@ struct LinkClass {
     buffer: Buffer,
     /// The time of a packet of the largest size, if that is a whole number; else 0.
     step_ps: u64,
-    by_step: StrengthReducedU64,
+    by_step: Divisor,
 }
 
 /// One direction of a cable with the queue in front of it, and where it leads.
@@ -142,28 +142,24 @@ impl Ports {
     }
 
     /// Offers a packet of `bytes` at `now`: when it arrives at the other end, or `None` if it is dropped.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, port: usize, now: SimTime, bytes: u32) -> Option<SimTime> {
         let state = &mut self.ports[port];
         let class = &self.classes[state.class as usize];
-        if state.free_ps < now.0 {
-            state.remainder = 0;
-        }
         if bytes != self.largest || class.step_ps == 0 || state.remainder != 0 || state.list != NONE {
             return self.offer_uneven(port, now, bytes);
         }
-        let start = if state.free_ps > now.0 {
-            let waiting = class.steps(state.free_ps - now.0 - 1);
-            let waiting_bytes = waiting * u64::from(bytes);
-            if !class.has_room(waiting, waiting_bytes, bytes) {
-                self.count_drop(port);
-                return None;
-            }
-            state.queue_max = state.queue_max.max(waiting_bytes + u64::from(bytes));
-            state.free_ps
-        } else {
-            now.0
-        };
+        // Whether a packet finds others before it is not to be foreseen: no branch.
+        let is_busy = state.free_ps > now.0;
+        let start = select_unpredictable(is_busy, state.free_ps, now.0);
+        let ahead = class.steps(start.wrapping_sub(now.0).saturating_sub(1)).wrapping_add(1);
+        let queued = select_unpredictable(is_busy, ahead, 0);
+        let queued_bytes = queued * u64::from(bytes);
+        if !class.has_room(queued, queued_bytes) {
+            self.count_drop(port);
+            return None;
+        }
+        state.queue_max = state.queue_max.max(queued_bytes);
         state.free_ps = start.saturating_add(class.step_ps);
         state.bytes += u64::from(bytes);
         state.packets += 1;
@@ -204,7 +200,7 @@ impl Ports {
         } else {
             self.strike_out(port, now)
         };
-        let room = class.has_room(waiting, waiting_bytes, bytes);
+        let room = class.has_room(waiting + 1, waiting_bytes + u64::from(bytes));
         if room {
             if !(even && bytes == self.largest) {
                 self.put_in_list(port, waiting, bytes);
@@ -261,15 +257,13 @@ impl Ports {
     fn take(&mut self, port: usize, now: u64, bytes: u32) -> (u64, u64) {
         let state = &mut self.ports[port];
         let class = &self.classes[state.class as usize];
-        if state.free_ps < now {
-            state.remainder = 0;
-        }
+        state.remainder = select_unpredictable(state.free_ps < now, 0, state.remainder);
         let time = if bytes == self.largest && class.step_ps > 0 && state.remainder == 0 {
             class.step_ps
         } else {
             class.rate.next_time_ps(bytes, &mut state.remainder)
         };
-        let start = state.free_ps.max(now);
+        let start = select_unpredictable(state.free_ps > now, state.free_ps, now);
         state.free_ps = start.saturating_add(time);
         state.bytes += u64::from(bytes);
         state.packets += 1;
@@ -360,22 +354,22 @@ impl LinkClass {
             delay_ps: link.delay_ps.saturating_add(extra_ps),
             buffer: link.buffer,
             step_ps,
-            by_step: StrengthReducedU64::new(step_ps.max(1)),
+            by_step: Divisor::new(step_ps),
         }
     }
 
     /// How many whole steps there are in `ps` picoseconds.
     #[inline]
     fn steps(&self, ps: u64) -> u64 {
-        if ps < self.step_ps { 0 } else { ps / self.by_step }
+        self.by_step.quotient(ps)
     }
 
-    /// Whether there is room for `bytes` behind `waiting` packets of `waiting_bytes` together.
+    /// Whether `queued` packets of `bytes` bytes together may wait.
     #[inline]
-    fn has_room(&self, waiting: u64, waiting_bytes: u64, bytes: u32) -> bool {
+    fn has_room(&self, queued: u64, bytes: u64) -> bool {
         match self.buffer {
-            Buffer::Packets(most) => waiting < u64::from(most),
-            Buffer::Bytes(most) => waiting_bytes + u64::from(bytes) <= most,
+            Buffer::Packets(most) => queued <= u64::from(most),
+            Buffer::Bytes(most) => bytes <= most,
             Buffer::Unlimited => true,
         }
     }

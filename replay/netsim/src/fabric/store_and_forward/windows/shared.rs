@@ -2,13 +2,12 @@
 
 use std::ops::RangeInclusive;
 
-use strength_reduce::StrengthReducedU64;
-
 use super::layout::{Block, Layout, NodePlace};
 use crate::count::count;
 use crate::fabric::messages::NUMBER;
 use crate::fabric::packet::PacketRecord;
 use crate::fabric::store_and_forward::StoreAndForwardConfig;
+use crate::kernel::Divisor;
 use crate::network::HostIndex;
 use crate::routing::{Choice, Routes};
 use crate::time::SimTime;
@@ -36,13 +35,15 @@ pub(super) struct Shared {
     in_order: bool,
     /// Bytes of the largest packet.
     pub largest: u32,
-    flit: StrengthReducedU64,
+    /// Bytes of a flit, and the same to divide by.
+    flit: u64,
+    by_flit: Divisor,
     pub mtu: u64,
     pub headers: u64,
     pub switch_delay: u64,
     /// The width of a window in picoseconds: nothing that leaves in one arrives in the same.
     pub width: u64,
-    by_width: StrengthReducedU64,
+    by_width: Divisor,
 }
 
 impl Shared {
@@ -64,12 +65,13 @@ impl Shared {
             in_order,
             layout,
             largest: u32::try_from(*packet_bytes.end()).unwrap_or(u32::MAX),
-            flit: StrengthReducedU64::new(config.flit.get()),
+            flit: config.flit.get(),
+            by_flit: Divisor::new(config.flit.get()),
             mtu: config.mtu.get(),
             headers: config.headers.get(),
             switch_delay: config.switch_delay.ps(),
             width,
-            by_width: StrengthReducedU64::new(width),
+            by_width: Divisor::new(width),
             topology,
             routes,
         }
@@ -118,13 +120,9 @@ impl Shared {
     #[inline]
     pub fn window_after(&self, window: u64, begin: SimTime, at: SimTime) -> (u64, u32) {
         let ahead = at.since_ps(begin);
-        // Most packets arrive in the next window or the one behind it.
-        if ahead < 2 * self.width {
-            let beyond = ahead.checked_sub(self.width);
-            return (window + u64::from(beyond.is_some()), count_ps(beyond.unwrap_or(ahead)));
-        }
-        let (windows, offset) = StrengthReducedU64::div_rem(ahead, self.by_width);
-        (window + windows, count_ps(offset))
+        let windows = self.by_width.quotient(ahead);
+        // A part of a window is shorter than 2^32 ps.
+        (window + windows, (ahead.wrapping_sub(windows.wrapping_mul(self.width))) as u32)
     }
 
     /// When `window` begins.
@@ -144,7 +142,7 @@ impl Shared {
             destination: self.host_of(hop.destination),
             number: hop.key & NUMBER,
             bytes: hop.bytes,
-            flits: u32::try_from((u64::from(hop.bytes) + self.flit.get() - 1) / self.flit).unwrap_or(u32::MAX),
+            flits: u32::try_from(self.by_flit.quotient(u64::from(hop.bytes) + self.flit - 1)).unwrap_or(u32::MAX),
             switches: hop.switches,
             token: hop.token,
         }
@@ -169,14 +167,15 @@ impl Shared {
         next.links.get(self.choose(next.links.len(), hop)).copied()
     }
 
-    /// The port by which a packet goes on that has come to a switch of `block`: its number in the part.
-    #[inline]
+    /// The port by which a packet goes on that has come to a switch of `block`: its number there.
+    #[inline(always)]
     pub fn route_in(&self, block: &Block, hop: &Hop) -> Option<u32> {
         if let Some(positions) = self.routes.positions(hop.node, hop.destination) {
-            let position = positions.start + count(self.choose(positions.len(), hop));
-            return (position < positions.end).then(|| position - block.position + block.ports.start);
+            let ways = positions.end.wrapping_sub(positions.start);
+            let chosen = count(self.choose(ways as usize, hop));
+            return (chosen < ways).then(|| positions.start.wrapping_add(chosen).wrapping_sub(block.position));
         }
-        Some(self.layout.ports[self.route(hop)?.0 as usize])
+        Some(self.layout.ports[self.route(hop)?.0 as usize].wrapping_sub(block.ports.start))
     }
 
     /// Which of `ways` links a packet takes that has come to a switch.
@@ -191,12 +190,6 @@ impl Shared {
             Choice::ByCredits => 0,
         }
     }
-}
-
-/// A part of a window in picoseconds: windows are shorter than 2^32 ps.
-#[inline]
-fn count_ps(offset: u64) -> u32 {
-    u32::try_from(offset).unwrap_or(u32::MAX)
 }
 
 /// How long at least it takes from a packet's begin at one end of a link until its arrival at the other.
