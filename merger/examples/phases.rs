@@ -94,6 +94,7 @@ fn status(key: &str) -> u64 {
 
 fn main() -> Result<()> {
     // As merger does.
+    memory::take_no_huge_pages();
     rayon::ThreadPoolBuilder::new().use_current_thread().build_global()?;
     let mut arguments = std::env::args().skip(1);
     let capture = PathBuf::from(arguments.next().context("phases CAPTURE [MEMORY]")?);

@@ -326,6 +326,7 @@ enum Format {
 }
 
 fn main() -> ExitCode {
+    memory::take_no_huge_pages();
     keep_memory_longer(true);
     let cli = Cli::parse();
     one_pool();
