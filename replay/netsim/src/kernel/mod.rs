@@ -5,12 +5,14 @@
 //! hash or on the number of threads. Among places that meet at one instant the order is drawn anew for each instant
 //! (see [`random`]), so that ties do not always favour the lowest port.
 
+mod bits;
 mod cycle_queue;
 mod divisor;
 pub mod queue;
 pub mod random;
 mod wheel;
 
+pub(crate) use bits::take_lowest;
 pub(crate) use cycle_queue::CycleQueue;
 pub(crate) use divisor::Divisor;
 pub use queue::{EventQueue, Key, Phase, Place, tie};

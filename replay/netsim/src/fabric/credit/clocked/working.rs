@@ -1,6 +1,8 @@
 //! The switches, or hosts' outputs, at which something is to be decided: a bit each, so that they come in the order in which they lie in
 //! memory.
 
+use crate::kernel::take_lowest;
+
 /// Bits of a word.
 const WORD: u32 = u64::BITS;
 
@@ -45,17 +47,6 @@ impl Working {
             }
         }
     }
-}
-
-/// The lowest bit that is set, which is set no more.
-#[inline]
-const fn take_lowest(bits: &mut u64) -> Option<u32> {
-    if *bits == 0 {
-        return None;
-    }
-    let bit = bits.trailing_zeros();
-    *bits &= *bits - 1;
-    Some(bit)
 }
 
 #[cfg(test)]

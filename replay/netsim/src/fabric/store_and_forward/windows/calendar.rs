@@ -52,41 +52,43 @@ impl<T: Copy> Calendar<T> {
     /// Puts `item` into a window that is not over. Inlined, so that an item is not made in one place and copied from there.
     #[inline(always)]
     pub fn push(&mut self, window: u64, block: u32, item: T) {
-        if self.ahead.is_near(window) {
-            let list = Ahead::<T>::slot(window).wrapping_mul(self.blocks).wrapping_add(block as usize);
-            let mut number = self.near[list].0;
-            if (number as usize).is_multiple_of(CHUNK) {
-                // An empty list has no room either.
-                self.ahead.mark(window);
-                number = self.grow(list, item);
-            }
-            self.items[number as usize] = item;
-            self.near[list] = Bucket(number.wrapping_add(1));
-        } else {
-            self.ahead.keep(window, (block, item));
+        match self.place_for(window, block, |_| item) {
+            Some(place) => self.items[place] = item,
+            None => self.ahead.keep(window, (block, item)),
         }
     }
 
     /// Puts the item with a number in once more, as `change` makes it, into a window that is not over.
     #[inline(always)]
     pub fn push_again(&mut self, number: usize, window: u64, block: u32, change: impl FnOnce(&mut T)) {
-        if self.ahead.is_near(window) {
-            let list = Ahead::<T>::slot(window).wrapping_mul(self.blocks).wrapping_add(block as usize);
-            let mut to = self.near[list].0;
-            if (to as usize).is_multiple_of(CHUNK) {
-                self.ahead.mark(window);
-                to = self.grow(list, self.items[number]);
+        match self.place_for(window, block, |items| items[number]) {
+            Some(place) => {
+                self.items[place] = self.items[number];
+                change(&mut self.items[place]);
             }
-            self.near[list] = Bucket(to.wrapping_add(1));
-            let item = self.items[number];
-            let place = &mut self.items[to as usize];
-            *place = item;
-            change(place);
-        } else {
-            let mut item = self.items[number];
-            change(&mut item);
-            self.ahead.keep(window, (block, item));
+            None => {
+                let mut item = self.items[number];
+                change(&mut item);
+                self.ahead.keep(window, (block, item));
+            }
         }
+    }
+
+    /// The number of the next item of a list, if its window is near; `like` tells what an item looks like.
+    #[inline(always)]
+    fn place_for(&mut self, window: u64, block: u32, like: impl FnOnce(&[T]) -> T) -> Option<usize> {
+        if !self.ahead.is_near(window) {
+            return None;
+        }
+        let list = Ahead::<T>::slot(window).wrapping_mul(self.blocks).wrapping_add(block as usize);
+        let mut number = self.near[list].0;
+        if (number as usize).is_multiple_of(CHUNK) {
+            // An empty list has no room either.
+            self.ahead.mark(window);
+            number = self.grow(list, like(&self.items));
+        }
+        self.near[list] = Bucket(number.wrapping_add(1));
+        Some(number as usize)
     }
 
     /// Gives a list another chunk; `item` is what an item looks like. Returns the number of its next item.
@@ -172,7 +174,8 @@ mod tests {
             let mut window = 0;
             for (id, (block, ahead)) in ahead.into_iter().enumerate() {
                 for time in 0..times {
-                    calendar.push(window + ahead, u32::try_from(block).unwrap(), id * times + time);
+                    let item = id * times + time;
+                    calendar.push(window + ahead, u32::try_from(block).unwrap(), item);
                     plain.entry((window + ahead, block)).or_default().push(id * times + time);
                 }
                 if id % 3 == 0 {
@@ -187,7 +190,15 @@ mod tests {
                         prop_assert_eq!(bucket.is_empty(), numbers.is_empty());
                         let mut got: Vec<usize> = numbers.iter().map(|number| *calendar.get(*number)).collect();
                         got.sort_unstable();
-                        prop_assert_eq!(got, plain.remove(&(window, block as u64)).unwrap_or_default());
+                        let mut expected = plain.remove(&(window, block as u64)).unwrap_or_default();
+                        expected.sort_unstable();
+                        prop_assert_eq!(&got, &expected);
+                        // One of them goes on.
+                        if let Some(number) = numbers.first() {
+                            let again = *calendar.get(*number) + (1 << 40);
+                            calendar.push_again(*number, window + ahead, count(block), |item| *item += 1 << 40);
+                            plain.entry((window + ahead, block as u64)).or_default().push(again);
+                        }
                         calendar.give_back(bucket);
                     }
                     if plain.is_empty() {

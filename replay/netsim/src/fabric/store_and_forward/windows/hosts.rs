@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use super::due::{Due, WORD};
 use super::hop::Hop;
-use super::order::next_bit;
 use super::port::{OutPort, Ports};
 use super::shared::Shared;
 use super::waits::Waits;
@@ -13,6 +12,7 @@ use crate::count::count;
 use crate::fabric::messages::{key, packets_of};
 use crate::fabric::packet::Message;
 use crate::fabric::windows::{HostMessages, PartObserver};
+use crate::kernel::take_lowest;
 use crate::network::{HostIndex, Token};
 use crate::time::SimTime;
 use crate::topology::NodeId;
@@ -95,8 +95,8 @@ impl<M: HostMessages> Hosts<M> {
             if bits & bits.wrapping_sub(1) != 0 {
                 self.read_ahead(shared, word * WORD, bits);
             }
-            while let Some(bit) = next_bit(&mut bits) {
-                self.run_host(shared, word * WORD + bit, (window, end), observer, output);
+            while let Some(bit) = take_lowest(&mut bits) {
+                self.run_host(shared, word * WORD + bit as usize, (window, end), observer, output);
             }
         }
     }
@@ -105,8 +105,8 @@ impl<M: HostMessages> Hosts<M> {
     #[inline]
     fn read_ahead(&self, shared: &Shared, first: usize, mut bits: u64) {
         let (mut free, mut next, mut rest) = (0, 0, 0);
-        while let Some(bit) = next_bit(&mut bits) {
-            let place = first + bit;
+        while let Some(bit) = take_lowest(&mut bits) {
+            let place = first + bit as usize;
             free ^= self.ports.free(place).0;
             rest ^= self.waiting.first(place).map_or(0, |waiting| waiting.rest);
             next ^= self.messages.next_time(shared.host_of(self.node(place))).map_or(0, |at| at.0);

@@ -1,9 +1,9 @@
 //! In which order a block's packets come to its ports: port by port, by time, then by the rank of the link by which they came.
 //!
 //! Most ports have one packet in a window, or none. So packets are counted and laid out by port, and what is not in order then is put
-//! in order one by one. How many a port has is not to be foreseen: no branch depends on it.
+//! in order one by one: how many a port has is not to be foreseen, and no loop or branch of its own depends on that.
 
-use crate::kernel::{Place, tie};
+use crate::kernel::{Place, take_lowest, tie};
 use crate::time::SimTime;
 use crate::topology::LinkId;
 use std::ops::Range;
@@ -67,7 +67,7 @@ impl Order {
     pub fn ports(&self) -> impl Iterator<Item = usize> {
         self.taken.iter().enumerate().flat_map(|(word, bits)| {
             let mut rest = *bits;
-            std::iter::from_fn(move || next_bit(&mut rest).map(|bit| word * WORD + bit))
+            std::iter::from_fn(move || take_lowest(&mut rest).map(|bit| word * WORD + bit as usize))
         })
     }
 
@@ -106,8 +106,8 @@ impl Order {
         let mut begin = 0u32;
         for (word, bits) in self.taken.iter_mut().enumerate() {
             let mut bits = std::mem::take(bits);
-            while let Some(bit) = next_bit(&mut bits) {
-                let packets = std::mem::replace(&mut self.counts[word * WORD + bit], begin);
+            while let Some(bit) = take_lowest(&mut bits) {
+                let packets = std::mem::replace(&mut self.counts[word * WORD + bit as usize], begin);
                 let end = begin.wrapping_add(packets);
                 if packets > FEW {
                     self.crowded.push(begin as usize..end as usize);
@@ -136,17 +136,6 @@ impl Order {
         let packet = self.sorted[place];
         (packet.port(), packet.number as usize)
     }
-}
-
-/// The lowest bit that is set, which is set no more.
-#[inline]
-pub(super) const fn next_bit(bits: &mut u64) -> Option<usize> {
-    if *bits == 0 {
-        return None;
-    }
-    let bit = bits.trailing_zeros() as usize;
-    *bits &= *bits - 1;
-    Some(bit)
 }
 
 /// Puts the packet at `place` where it belongs among those before it, which are in order: fewer than [`FEW`] steps. Returns whether one of
