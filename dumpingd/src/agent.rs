@@ -114,12 +114,14 @@ pub fn run(settings: &RunSettings, signals: &Signals) -> Result<DumpingdManifest
 #[must_use]
 pub fn describe(manifest: &DumpingdManifest) -> String {
     format!(
-        "{} scans ({} late) at {} ms, {} connections told of when they opened, {} deaths heard of, {} records not written, \
+        "{} scans ({} late) at {} ms, {} connections told of when they opened, {} after \
+         their thread had ended, {} deaths heard of, {} records not written, \
          {} removed with old files, {} problems, {} ms of CPU time",
         manifest.scans,
         manifest.late_scans,
         manifest.interval_ms,
         manifest.traced,
+        manifest.ended_openers,
         manifest.died,
         manifest.unwritten,
         manifest.removed_records,

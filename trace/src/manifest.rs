@@ -253,6 +253,10 @@ pub struct DumpingdManifest {
     /// Connections of which it told the owner.
     #[serde(default)]
     pub traced: u64,
+    /// Connections of which it told when the thread that opened them had ended: their owner is known only where a scan
+    /// found them alive. Those of threads in network namespaces that are not scanned are among them.
+    #[serde(default)]
+    pub ended_openers: u64,
     /// Dying sockets that were heard of.
     #[serde(default)]
     pub died: u64,
@@ -368,6 +372,7 @@ impl RunManifest for DumpingdManifest {
         self.scans = self.scans.saturating_add(older.scans);
         self.late_scans = self.late_scans.saturating_add(older.late_scans);
         self.traced = self.traced.saturating_add(older.traced);
+        self.ended_openers = self.ended_openers.saturating_add(older.ended_openers);
         self.died = self.died.saturating_add(older.died);
         self.records = self.records.saturating_add(older.records);
         self.unwritten = self.unwritten.saturating_add(older.unwritten);

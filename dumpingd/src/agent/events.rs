@@ -104,7 +104,10 @@ impl Run {
             Whose::Of(owner, netns) => (owner, netns),
             Whose::Elsewhere => return,
             // It has ended within milliseconds; its socket may be that of a process that lives.
-            Whose::Gone => return self.cadence.hurry(),
+            Whose::Gone => {
+                self.manifest.ended_openers += u64::from(opened.remote.is_some());
+                return self.cadence.hurry();
+            }
         };
         let Some(namespace) = self.namespaces.iter_mut().find(|namespace| namespace.netns == netns) else { return };
         let (process, role) = namespace.introduce(opened.t, owner);
