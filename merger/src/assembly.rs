@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::IpAddr;
 
+use rayon::prelude::*;
 use trace::ids::{ConnectionId, HostId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::manifest::NetworkEstimate;
@@ -32,7 +33,7 @@ use crate::processes::Processes;
 use crate::read_connection::{Read, ReadDirection};
 use crate::roles;
 use crate::spans::{self, Finder};
-use crate::spilled::{Record as _, SharedList, Sorter};
+use crate::spilled::{Record as _, SharedList, Sorted};
 use crate::steps;
 use crate::turns;
 use crate::window::Span;
@@ -141,7 +142,7 @@ impl Assembly<'_> {
         self,
         links: Vec<ObservedConnection>,
         attribution: Vec<Attribution>,
-        (read, streams, log): (Sorter<Read>, StreamLog, MessageLog),
+        (read, streams, log): (Sorted<Read>, StreamLog, MessageLog),
     ) -> io::Result<Merged> {
         let Self { hosts, histories, alignment, order, mut processes, listening, book, .. } = self;
         let Self { jvm, threads, packets, span, .. } = self;
@@ -160,7 +161,6 @@ impl Assembly<'_> {
         let mut notes: Vec<String> = hosts.iter().flat_map(|host| host.notes.clone()).collect();
         let mut early = Early::default();
         let mut peers: HashMap<IpAddr, HostId> = HashMap::default();
-        let read = read.sorted()?;
         let mut all_read = read.iter().peekable();
         for (id, (link, attribution)) in (0..).map(ConnectionId).zip(links.iter().zip(&attribution)) {
             let read = all_read.next_if(|read| read.connection == id).unwrap_or(Read::BLANK);
@@ -266,15 +266,17 @@ impl Assembly<'_> {
 
 /// Processes that listen for others, as scans say.
 pub(crate) fn listening(hosts: &[HostCapture], processes: &Processes) -> BTreeSet<ProcessId> {
-    let mut listening = BTreeSet::new();
-    for (number, host) in hosts.iter().enumerate() {
-        for record in host.sockets.iter() {
-            if let SocketRecord::Listen { owner, .. } = record {
-                listening.extend(processes.owner(number, owner));
-            }
-        }
-    }
-    listening
+    let of_host = |(number, host): (usize, &HostCapture)| {
+        let owners = host.sockets.iter().filter_map(|record| match record {
+            SocketRecord::Listen { owner, .. } => processes.owner(number, owner),
+            _ => None,
+        });
+        owners.collect::<BTreeSet<ProcessId>>()
+    };
+    hosts.par_iter().enumerate().map(of_host).reduce(BTreeSet::new, |mut all, mut of_host| {
+        all.append(&mut of_host);
+        all
+    })
 }
 
 fn host_rows(hosts: &[HostCapture], alignment: &Alignment, order: &Order, start_ns: u64) -> Vec<HostRow> {

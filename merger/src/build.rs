@@ -35,7 +35,7 @@ use crate::progress::Unit;
 pub use crate::progress::{Progress, Silent};
 use crate::read_connection::{Read, ReadDirection};
 use crate::records;
-use crate::spilled::Sorter;
+use crate::spilled::SharedSorter;
 use crate::survey::{self, Survey, Views};
 use crate::volume::STREAMS_SHARE;
 use crate::window::{Span, Window};
@@ -117,11 +117,11 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let (links, attribution, counted) = wanted(links, attribution, counted, span);
     let counted = PackedCounts::of(counted);
     let by_flow = by_flow(&links);
-    let traffic = Mutex::new(Traffic::default());
+    let traffic = Traffic::default();
     let stored: Vec<Mutex<Packets>> =
         hosts.iter_mut().map(|host| Mutex::new(std::mem::take(&mut host.packets))).collect();
     let streams_bytes = usize::try_from(options.packet_bytes / STREAMS_SHARE).unwrap_or(usize::MAX);
-    let read = Mutex::new((Sorter::default(), StreamLog::within(streams_bytes)));
+    let (read, streams) = (SharedSorter::default(), Mutex::new(StreamLog::within(streams_bytes)));
     let of_flows = by_flow.chunk_by(|a, b| links[*a as usize].flow == links[*b as usize].flow);
     let of_flows: Vec<&[u32]> = of_flows.collect();
     // A flow may take as long as a thousand others.
@@ -138,14 +138,15 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         let both = to_compare.and_then(|_| survey::both_saw(&flow, &views, &book));
         let early = both.map(|both| alignment.too_early(&both)).unwrap_or_default();
         move_packets(&mut views, &alignment);
-        let of_flow = FlowTraffic::of(&flow, &views, &book);
-        traffic.lock().unwrap_or_else(PoisonError::into_inner).add(of_flow)?;
+        traffic.add(FlowTraffic::of(&flow, &views, &book))?;
         for number in numbers.iter().map(|number| *number as usize) {
             let of_link = (&links[number], &attribution[number], &counted.get(number));
             let (connection, [client, server]) = reader.read(number, of_link, &views)?;
-            let (read, streams) = &mut *read.lock().unwrap_or_else(PoisonError::into_inner);
-            let streams = (streams.push(&client), streams.push(&server));
-            read.push(Read { streams, ..connection })?;
+            let streams = {
+                let mut streams = streams.lock().unwrap_or_else(PoisonError::into_inner);
+                (streams.push(&client), streams.push(&server))
+            };
+            read.extend([Read { streams, ..connection }])?;
         }
         progress.done(survey::packets_of(&views));
         io::Result::Ok(early)
@@ -153,13 +154,12 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let early = early.try_reduce(TooEarly::default, |a, b| Ok(a.plus(b))).map_err(MergeError::Spill)?;
     flows.check().map_err(MergeError::Spill)?;
     drop((stored, flows, by_flow, counted));
-    let (read, streams) = read.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (read, streams) = (read.sorted(), streams.into_inner().unwrap_or_else(PoisonError::into_inner));
     let Reader { messages, fetches, .. } = reader;
     fetches.check().map_err(MergeError::Spill)?;
     alignment.early += early.count;
     alignment.worst_ns = alignment.worst_ns.max(early.worst_ns);
     progress.step("putting messages together", 1, Unit::Nothing);
-    let traffic = traffic.into_inner().unwrap_or_else(PoisonError::into_inner);
     let assembly = Assembly {
         hosts: &hosts,
         histories,

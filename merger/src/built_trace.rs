@@ -5,21 +5,24 @@ use std::fs;
 use std::mem;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::thread;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, ScopedJoinHandle};
 
 use trace::manifest::TraceManifest;
 use trace::rows::{MessageRow, SpanRow, Trace};
 use trace_tables::{TableError, write_manifest, write_message_iter, write_row_iter, write_rows};
 
 use crate::build::{Options, merge_with};
-use crate::causality::{self, CausalRows, CausalityError};
+use crate::causality::{self, Causal, CausalGraph, CausalityError, Findings, RowBatch, RowCounts};
 use crate::compact::{Messages, Spans};
 use crate::error::MergeError;
 use crate::joined::{Joined, LimitRows, TaskEvents, ThreadStarts};
 use crate::loss::{self, Loss};
 use crate::merged::{HostClock, Merged};
 use crate::progress::{Progress, Unit};
+
+/// Batches of rows that may wait for whoever writes or checks them: those of a row group, which is packed as a whole.
+const BATCHES_AHEAD: usize = 8;
 
 /// Why a trace could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -76,12 +79,9 @@ pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<BuiltT
 pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progress) -> Result<BuiltTrace, BuildError> {
     let merged = merge_with(captures, options, progress)?;
     progress.step("finding causes", 1, Unit::Nothing);
-    let mut causal = causality::find(&merged.joined, &merged.joined.streams, || {})?;
-    causal.findings.report = causal.verify()?;
-    let manifest = manifest(captures, &merged, &causal);
+    let Causal { events, dependencies, timers, tasks, jobs, findings } = causality::build(&merged.joined)?;
+    let manifest = manifest(captures, &merged, &findings);
     let Merged { joined, packets, clocks, .. } = merged;
-    let (events, dependencies) = (causal.events().collect(), causal.dependencies().collect());
-    causal.check_read()?;
     let connections = joined.connections.rows().collect();
     let messages = joined.messages.iter().map(MessageRow::from).collect();
     let spans = joined.spans.iter().map(SpanRow::from).collect();
@@ -97,9 +97,9 @@ pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         steps: joined.steps,
         events,
         dependencies,
-        timers: causal.timers,
-        tasks: causal.tasks,
-        jobs: causal.jobs,
+        timers,
+        tasks,
+        jobs,
     };
     Ok(BuiltTrace { trace, packets, clocks: clocks.hosts })
 }
@@ -143,18 +143,8 @@ pub fn write_with(
     (joined.messages, joined.spans) = (Messages::default(), Spans::default());
     (joined.limits, joined.steps) = (LimitRows::default(), Vec::new());
     progress.step("writing tables", 1, Unit::Nothing);
-    let nodes = || write_row_iter(folder, causal.events());
-    let edges = || {
-        write_row_iter(folder, causal.dependencies())?;
-        write_rows(folder, &causal.timers)?;
-        write_rows(folder, &causal.tasks)?;
-        write_rows(folder, &causal.jobs)
-    };
-    let ((nodes, edges), report) = both(|| both(nodes, edges), || causal.verify());
-    nodes.and(edges)?;
-    causal.check_read()?;
-    causal.findings.report = report?;
-    let manifest = manifest(captures, &merged, &causal);
+    let counts = write_causal(folder, &mut causal)?;
+    let manifest = manifest(captures, &merged, &causal.findings);
     write_manifest(folder, &manifest)?;
     let joined = &merged.joined;
     let mut bytes_by_protocol: BTreeMap<String, u64> = BTreeMap::new();
@@ -171,13 +161,13 @@ pub fn write_with(
         ("messages", messages),
         ("spans", spans),
         ("steps", steps),
-        ("events", causal.events().len()),
-        ("dependencies", causal.dependencies().len()),
         ("timers", causal.timers.len()),
         ("tasks", causal.tasks.len()),
         ("jobs", causal.jobs.len()),
     ];
-    let rows = rows.map(|(name, rows)| (name.to_owned(), rows as u64)).into();
+    let rows = rows.map(|(name, rows)| (name, rows as u64)).into_iter();
+    let rows = rows.chain([("events", counts.events), ("dependencies", counts.dependencies)]);
+    let rows = rows.map(|(name, rows)| (name.to_owned(), rows)).collect();
     Ok(WrittenTrace { manifest, rows, bytes_by_protocol, packets: merged.packets, clocks: merged.clocks.hosts })
 }
 
@@ -186,7 +176,7 @@ fn both<A, B: Send>(here: impl FnOnce() -> A, beside: impl FnOnce() -> B + Send)
     thread::scope(|scope| {
         let beside = scope.spawn(beside);
         let here = here();
-        (here, beside.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        (here, joined_thread(beside))
     })
 }
 
@@ -201,11 +191,45 @@ fn write_joined(folder: &Path, joined: &Joined) -> Result<(), TableError> {
     write_rows(folder, &joined.steps)
 }
 
-fn manifest(captures: &[PathBuf], merged: &Merged, causal: &CausalRows) -> TraceManifest {
+/// Writes the tables of causes. Each row is made once, and checked and written beside those that follow on it.
+fn write_causal(folder: &Path, causal: &mut CausalGraph) -> Result<RowCounts, BuildError> {
+    let (to_nodes, nodes) = mpsc::sync_channel::<Arc<RowBatch>>(BATCHES_AHEAD);
+    let (to_edges, edges) = mpsc::sync_channel::<Arc<RowBatch>>(BATCHES_AHEAD);
+    let (to_check, checked) = mpsc::sync_channel::<Arc<RowBatch>>(BATCHES_AHEAD);
+    let write_edges = || {
+        write_row_iter(folder, edges.into_iter().flat_map(RowBatch::dependencies))?;
+        write_rows(folder, &causal.timers)?;
+        write_rows(folder, &causal.tasks)?;
+        write_rows(folder, &causal.jobs)
+    };
+    let (counts, nodes, edges, report) = thread::scope(|scope| {
+        let nodes = scope.spawn(|| write_row_iter(folder, nodes.into_iter().flat_map(RowBatch::events)));
+        let edges = scope.spawn(write_edges);
+        let report = scope.spawn(|| causality::check_batches(checked.into_iter()));
+        let counts = causal.make_rows(|batch| {
+            let batch = Arc::new(batch);
+            // Whoever fails takes no more, and says why.
+            [&to_nodes, &to_edges, &to_check].iter().all(|to| to.send(Arc::clone(&batch)).is_ok())
+        });
+        drop((to_nodes, to_edges, to_check));
+        (counts, joined_thread(nodes), joined_thread(edges), joined_thread(report))
+    });
+    nodes.and(edges)?;
+    let counts = counts?;
+    causal.findings.report = report.map_err(CausalityError::Spill)?;
+    causal.findings.cyclic = counts.cyclic;
+    Ok(counts)
+}
+
+fn joined_thread<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+fn manifest(captures: &[PathBuf], merged: &Merged, findings: &Findings) -> TraceManifest {
     let joined = &merged.joined;
     let mut notes = merged.notes();
     notes.extend(joined.histories.losses.iter().map(ToString::to_string));
-    notes.extend(causal.findings.notes());
+    notes.extend(findings.notes());
     TraceManifest {
         version: 1,
         program: format!("merger {}", env!("CARGO_PKG_VERSION")),

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use trace::ids::ProcessId;
@@ -11,7 +10,7 @@ use trace::jvm::JvmRecord;
 use crate::capture::packed_records::PackedRecords;
 use crate::joined::JvmEvent;
 use crate::records;
-use crate::spilled::{Reader, Record, SharedList, Sorter, Writer};
+use crate::spilled::{Reader, Record, SharedList, SharedSorter, Writer};
 
 /// Records of JVMs on one clock, of which each has a number.
 #[derive(Debug, Default)]
@@ -108,7 +107,7 @@ impl JvmEvents {
     /// If a temporary file fails.
     pub(crate) fn of(jvms: impl Iterator<Item = (usize, ProcessId, PackedRecords)>) -> io::Result<Self> {
         let files: Vec<File> = jvms.map(|(host, process, records)| File { host, process, records }).collect();
-        let sorter: Mutex<Sorter<Placed>> = Mutex::default();
+        let sorter: SharedSorter<Placed> = SharedSorter::default();
         files.par_iter().enumerate().try_for_each(|(number, file)| {
             let of_work = file.records.placed().filter(|(_, record)| records::is_of_work(record));
             let mut placed = of_work.map(|(at, record)| Placed {
@@ -117,15 +116,15 @@ impl JvmEvents {
                 place: Place { file: number as u32, at: at as u64 },
             });
             loop {
+                // Read before the sorter is asked for: others wait for it.
                 let some: Vec<Placed> = placed.by_ref().take(PLACED_AT_ONCE).collect();
                 if some.is_empty() {
                     return io::Result::Ok(());
                 }
-                let mut sorter = sorter.lock().unwrap_or_else(PoisonError::into_inner);
-                some.into_iter().try_for_each(|placed| sorter.push(placed))?;
+                sorter.extend(some)?;
             }
         })?;
-        let sorted = sorter.into_inner().unwrap_or_else(PoisonError::into_inner).sorted()?;
+        let sorted = sorter.sorted();
         let mut places = SharedList::within(MAX_PLACES_BYTES);
         sorted.iter().for_each(|placed| places.push(placed.place));
         sorted.check()?;

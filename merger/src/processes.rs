@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
 use trace::ids::{HostId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::role::role_of_main_class;
@@ -16,12 +17,15 @@ pub const UNKNOWN_ROLE: &str = "unknown";
 /// The name of the role of all processes that are not Hadoop's.
 pub const OTHER_ROLE: &str = "other";
 
+/// Number of the host, pid, start in clock ticks.
+type Key = (usize, u32, u64);
+
 /// All processes, and how to find them.
 #[derive(Clone, Debug, Default)]
 pub struct Processes {
     /// Rows, ordered by host, pid and start.
     pub rows: Vec<ProcessRow>,
-    by_key: BTreeMap<(usize, u32, u64), ProcessId>,
+    by_key: BTreeMap<Key, ProcessId>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -47,29 +51,10 @@ impl Processes {
     /// Gathers the processes of hosts; `id_of` gives the row of each host.
     #[must_use]
     pub fn gather(hosts: &[HostCapture], id_of: impl Fn(usize) -> HostId) -> Self {
-        let mut known: BTreeMap<(usize, u32, u64), Known> = BTreeMap::new();
-        for (number, host) in hosts.iter().enumerate() {
-            for jvm in &host.jvms {
-                from_jvm(known.entry((number, jvm.pid, jvm.start_ticks)).or_default(), jvm);
-            }
-            for record in host.sockets.iter() {
-                from_socket(&mut known, number, &record);
-            }
-            for named in &host.named {
-                let mut keys: Vec<_> =
-                    known.range((number, named.pid, 0)..=(number, named.pid, u64::MAX)).map(|(key, _)| *key).collect();
-                if keys.is_empty() {
-                    keys.push((number, named.pid, 0));
-                }
-                for key in keys {
-                    let entry = known.entry(key).or_default();
-                    entry.role.clone_from(&named.role);
-                    entry.hadoop = Some(named.hadoop);
-                }
-            }
-        }
+        let of_hosts = hosts.par_iter().enumerate().map(|(number, host)| of_host(number, host));
+        let of_hosts: Vec<BTreeMap<Key, Known>> = of_hosts.collect();
         let mut processes = Self::default();
-        for (key, known) in known {
+        for (key, known) in of_hosts.into_iter().flatten() {
             let process = ProcessId(u32::try_from(processes.rows.len()).unwrap_or(u32::MAX));
             processes.by_key.insert(key, process);
             processes.rows.push(row(process, id_of(key.0), key, known));
@@ -88,6 +73,29 @@ impl Processes {
     pub fn owner(&self, host: usize, owner: Option<Owner>) -> Option<ProcessId> {
         owner.and_then(|owner| self.find(host, owner.pid, owner.start_ticks))
     }
+}
+
+fn of_host(number: usize, host: &HostCapture) -> BTreeMap<Key, Known> {
+    let mut known: BTreeMap<Key, Known> = BTreeMap::new();
+    for jvm in &host.jvms {
+        from_jvm(known.entry((number, jvm.pid, jvm.start_ticks)).or_default(), jvm);
+    }
+    for record in host.sockets.iter() {
+        from_socket(&mut known, number, &record);
+    }
+    for named in &host.named {
+        let mut keys: Vec<Key> =
+            known.range((number, named.pid, 0)..=(number, named.pid, u64::MAX)).map(|(key, _)| *key).collect();
+        if keys.is_empty() {
+            keys.push((number, named.pid, 0));
+        }
+        for key in keys {
+            let entry = known.entry(key).or_default();
+            entry.role.clone_from(&named.role);
+            entry.hadoop = Some(named.hadoop);
+        }
+    }
+    known
 }
 
 fn from_jvm(known: &mut Known, jvm: &JvmFile) {

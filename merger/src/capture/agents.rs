@@ -50,8 +50,11 @@ pub(crate) fn read_folder(folder: &HostFolder, reading: &Reading<'_>) -> Result<
     let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
     // By all threads that have nothing else to do: packets are read one after the other.
     let of_jvms = folder.files.par_iter().filter(|file| matches!(file.kind, FileKind::Jvm { .. }));
-    let of_jvms = of_jvms.map(|file| read_jvm(folder, file, reading)).collect::<Vec<_>>();
-    let mut of_jvms = of_jvms.into_iter();
+    let (of_jvms, of_sockets) = rayon::join(
+        || of_jvms.map(|file| read_jvm(folder, file, reading)).collect::<Vec<_>>(),
+        || read_all_sockets(folder),
+    );
+    let (mut of_jvms, mut of_sockets) = (of_jvms.into_iter(), Some(of_sockets));
     for file in &folder.files {
         if matches!(file.kind, FileKind::Unknown | FileKind::SnifferManifest | FileKind::DumpingdManifest) {
             continue;
@@ -65,6 +68,16 @@ pub(crate) fn read_folder(folder: &HostFolder, reading: &Reading<'_>) -> Result<
             }
             continue;
         }
+        if let FileKind::Sockets(_) = file.kind {
+            // Those of all files come with the first one.
+            if let Some(part) = of_sockets.take() {
+                let HostCapture { losses, notes, sockets, .. } = part?;
+                host.losses.extend(losses);
+                host.notes.extend(notes);
+                host.take_sockets(sockets).map_err(MergeError::Spill)?;
+            }
+            continue;
+        }
         let Some(input) = open(&mut host, folder, file)? else { continue };
         match &file.kind {
             FileKind::Packets(interface) => {
@@ -75,7 +88,6 @@ pub(crate) fn read_folder(folder: &HostFolder, reading: &Reading<'_>) -> Result<
                 *all = all.saturating_add(count);
                 file_number = file_number.saturating_add(1);
             }
-            FileKind::Sockets(_) => read_sockets(&mut host, &folder.shown(file), input)?,
             FileKind::ForeignManifest => foreign::read(&mut host, folder, file, input, reading, &mut file_number)?,
             _ => {}
         }
@@ -99,6 +111,17 @@ fn read_jvm(folder: &HostFolder, file: &HostFile, reading: &Reading<'_>) -> Resu
     if let Some(input) = open(&mut part, folder, file)? {
         let jvm = jvms::read(&mut part, folder, file, input, reading.keeps_all)?;
         part.jvms.extend(jvm);
+    }
+    Ok(part)
+}
+
+/// What the files of sockets say, as a host of which nothing else is known.
+fn read_all_sockets(folder: &HostFolder) -> Result<HostCapture, MergeError> {
+    let mut part = HostCapture { name: folder.name.clone(), ..HostCapture::default() };
+    for file in folder.files.iter().filter(|file| matches!(file.kind, FileKind::Sockets(_))) {
+        if let Some(input) = open(&mut part, folder, file)? {
+            read_sockets(&mut part, &folder.shown(file), input)?;
+        }
     }
     Ok(part)
 }

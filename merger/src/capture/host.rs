@@ -69,6 +69,17 @@ impl HostCapture {
         address.is_loopback() || self.addresses.contains(&address)
     }
 
+    /// Adds what other files say of its sockets, behind what is known.
+    pub(super) fn take_sockets(&mut self, sockets: PackedSockets) -> io::Result<()> {
+        if self.sockets.is_empty() {
+            self.sockets = sockets;
+            return Ok(());
+        }
+        self.sockets.extend(sockets.iter());
+        self.sockets.settle();
+        sockets.check()
+    }
+
     /// Adds what another folder holds of the same host.
     pub(super) fn absorb(&mut self, other: Self) -> io::Result<()> {
         self.folders.extend(other.folders);
@@ -84,7 +95,7 @@ impl HostCapture {
             self.netns = other.netns;
         }
         self.packets.append(other.packets)?;
-        self.sockets.extend(other.sockets.iter());
+        self.take_sockets(other.sockets)?;
         self.jvms.extend(other.jvms);
         self.named.extend(other.named);
         self.losses.extend(other.losses);

@@ -39,8 +39,19 @@ pub struct Report {
 /// # Errors
 /// If a temporary file fails: a long trace needs one.
 pub fn verify(events: &[EventRow], dependencies: &[DependencyRow]) -> io::Result<Report> {
-    replay(events.iter().cloned(), dependencies.iter().cloned())
+    let mut check = Check::of(Some(events.len()));
+    let mut edges = dependencies.iter().cloned().peekable();
+    for (number, event) in events.iter().enumerate() {
+        let of_event = std::iter::from_fn(|| edges.next_if(|edge| edge.event.index() <= number));
+        check.add(event.clone(), of_event);
+    }
+    let mut report = check.report()?;
+    report.dangling += edges.count() as u64;
+    Ok(report)
 }
+
+/// Memory that the times of events take at most, bytes: most causes are not long ago.
+const TIMES_BYTES: usize = 2 << 20;
 
 /// The beats of timers so far, by the half that carries news.
 #[derive(Default)]
@@ -63,26 +74,42 @@ impl Beats {
     }
 }
 
-/// As [`verify`], of rows that are made as they are looked at.
-pub(super) fn replay(
-    events: impl ExactSizeIterator<Item = EventRow>,
-    dependencies: impl Iterator<Item = DependencyRow>,
-) -> io::Result<Report> {
-    let (mut report, mut beats) = (Report::default(), Beats::default());
-    let count = events.len();
-    // When each event happened, and when it was delivered.
-    let mut times: RecordList<(u64, u64)> = RecordList::default();
-    let mut edges = dependencies.peekable();
-    for (number, event) in events.enumerate() {
+/// A replay on the recorded network, event by event.
+pub(super) struct Check {
+    /// Events, if it is known how many there are.
+    count: Option<usize>,
+    number: usize,
+    report: Report,
+    beats: Beats,
+    /// When each event happened, and when it was delivered.
+    times: RecordList<(u64, u64)>,
+}
+
+impl Check {
+    /// Before the first one of so many events; `None` = it is not known how many, but all edges lead to some.
+    pub fn of(count: Option<usize>) -> Self {
+        Self {
+            count,
+            number: 0,
+            report: Report::default(),
+            beats: Beats::default(),
+            times: RecordList::within(TIMES_BYTES),
+        }
+    }
+
+    /// The next event, with the edges of those that wait which follow on those before.
+    pub fn add(&mut self, event: EventRow, edges: impl Iterator<Item = DependencyRow>) {
+        let Self { count, number, report, beats, times } = self;
         let mut latest = None;
         // What only the network paced may be handed over earlier than it left, and work hidden behind it be done so.
         let (mut forced, mut stream) = (event.delay_ns == 0 || event.kind == EventKind::Mark, false);
-        while let Some(edge) = edges.next_if(|edge| edge.event.index() <= number) {
-            if edge.event.index() != number || edge.on_event.index() >= count {
+        for edge in edges {
+            let is_there = count.is_none_or(|count| edge.on_event.index() < count);
+            if edge.event.index() != *number || !is_there {
                 report.dangling += 1;
                 continue;
             }
-            if edge.on_event.index() >= number {
+            if edge.on_event.index() >= *number {
                 report.backward += 1;
                 continue;
             }
@@ -122,8 +149,15 @@ pub(super) fn replay(
         if report.worst.as_ref().is_none_or(|(worst, _)| *worst < error) {
             report.worst = Some((error, event));
         }
+        *number += 1;
     }
-    report.dangling += edges.count() as u64;
-    times.check()?;
-    Ok(report)
+
+    /// What was found.
+    ///
+    /// # Errors
+    /// If a temporary file failed.
+    pub fn report(self) -> io::Result<Report> {
+        self.times.check()?;
+        Ok(self.report)
+    }
 }

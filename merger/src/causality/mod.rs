@@ -33,10 +33,12 @@ mod turns;
 mod yarn;
 
 use std::borrow::Borrow;
+use std::io;
+use std::sync::Arc;
 
 use trace::rows::{DependencyRow, EventRow, JobRow, TaskRow, TimerRow};
 
-use self::check::Report;
+use self::check::{Check, Report};
 use self::clients::LastPolls;
 use self::draft::Graph;
 use self::ends::ProcessEnds;
@@ -46,7 +48,7 @@ use self::hidden::Production;
 use self::index::Index;
 use self::measured::{Measured, Writers};
 use self::pieces::Pieces;
-use self::rows::Rows;
+pub use self::rows::{RowBatch, RowCounts};
 use self::rules::CauseInference;
 use self::tasks::Work;
 use self::threads::Threads;
@@ -72,48 +74,59 @@ pub struct Causal {
     pub findings: Findings,
 }
 
-/// The causal part of a trace, whose events and dependencies are made row by row, as they are written.
-#[derive(Clone, Debug)]
-pub struct CausalRows {
-    rows: Rows,
+/// The causal part of a trace, of which rows of events and dependencies are still to be made.
+#[derive(Debug)]
+pub struct CausalGraph {
+    graph: Graph,
     /// Loops that send on their own account.
     pub timers: Vec<TimerRow>,
     /// Task attempts.
     pub tasks: Vec<TaskRow>,
     /// Jobs.
     pub jobs: Vec<JobRow>,
-    /// How well that went.
+    /// How well that went, but for what rows and the check of the graph tell.
     pub findings: Findings,
 }
 
-impl CausalRows {
-    /// Nodes of the graph.
-    pub fn events(&self) -> impl ExactSizeIterator<Item = EventRow> {
-        self.rows.events()
-    }
-
-    /// Its edges, ordered by the event that waits.
-    pub fn dependencies(&self) -> impl ExactSizeIterator<Item = DependencyRow> {
-        self.rows.dependencies()
-    }
-
-    /// Whether all rows that were asked for came: where a temporary file fails they end.
+impl CausalGraph {
+    /// Makes the rows of all events and dependencies. `take` is given one batch after the other, and says whether it wants more.
     ///
     /// # Errors
-    /// If not.
-    pub fn check_read(&self) -> Result<(), CausalityError> {
-        Ok(self.rows.check()?)
+    /// If there are too many events, or a temporary file fails.
+    pub fn make_rows(&self, take: impl FnMut(RowBatch) -> bool) -> Result<RowCounts, CausalityError> {
+        rows::make(&self.graph, take)
     }
 
-    /// What a check of the graph finds: [`Findings::report`].
-    ///
-    /// # Errors
-    /// If a temporary file fails.
-    pub fn verify(&self) -> Result<Report, CausalityError> {
-        let report = check::replay(self.events(), self.dependencies())?;
-        self.check_read()?;
-        Ok(report)
+    /// All rows, and the check of the graph.
+    fn whole(self) -> Result<Causal, CausalityError> {
+        let (mut events, mut dependencies) = (Vec::new(), Vec::new());
+        let counts = self.make_rows(|batch| {
+            let batch = Arc::new(batch);
+            events.extend(Arc::clone(&batch).events());
+            dependencies.extend(batch.dependencies());
+            true
+        })?;
+        let findings =
+            Findings { report: check::verify(&events, &dependencies)?, cyclic: counts.cyclic, ..self.findings };
+        let Self { timers, tasks, jobs, .. } = self;
+        Ok(Causal { events, dependencies, timers, tasks, jobs, findings })
     }
+}
+
+/// Checks the graph whose rows come in these batches, by replaying it on the recorded network.
+///
+/// # Errors
+/// If a temporary file fails.
+pub fn check_batches(batches: impl Iterator<Item = Arc<RowBatch>>) -> io::Result<Report> {
+    let mut check = Check::of(None);
+    for batch in batches {
+        let mut edges = Arc::clone(&batch).dependencies().peekable();
+        for event in batch.events() {
+            let id = event.event;
+            check.add(event, std::iter::from_fn(|| edges.next_if(|edge| edge.event == id)));
+        }
+    }
+    check.report()
 }
 
 /// Finds the causes of everything that the captures hold.
@@ -121,21 +134,10 @@ impl CausalRows {
 /// # Errors
 /// If there are too many events, or a temporary file fails.
 pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
-    let found = find(joined, &joined.streams, || {})?;
-    let report = found.verify()?;
-    let (events, dependencies) = (found.events().collect(), found.dependencies().collect());
-    found.check_read()?;
-    Ok(Causal {
-        events,
-        dependencies,
-        findings: Findings { report, ..found.findings },
-        timers: found.timers,
-        tasks: found.tasks,
-        jobs: found.jobs,
-    })
+    find(joined, &joined.streams, || {})?.whole()
 }
 
-/// As [`build`], in less memory, and without the check of the graph: [`CausalRows::verify`] makes it. `streams` are those of
+/// As [`build`], but for the rows of events and dependencies, and the check of the graph. `streams` are those of
 /// [`Joined::streams`], which are given up when they are not needed any more; then `given_up` is called. From there on one thread does
 /// most by itself.
 ///
@@ -145,7 +147,7 @@ pub fn find(
     joined: &Joined,
     streams: impl Borrow<PackedStreams> + Sync,
     given_up: impl FnOnce(),
-) -> Result<CausalRows, CausalityError> {
+) -> Result<CausalGraph, CausalityError> {
     let histories = &joined.histories;
     let work = Work::new(joined, histories);
     let mut graph = Graph::default();
@@ -191,21 +193,15 @@ pub fn find(
     inference.threads.check()?;
     index.check().and(consumed.check()).and(pieces.check())?;
     joined.check_read()?;
-    // What helped to find causes is as large as the rows, and not needed any more.
     drop(inference);
-    drop((index, measured, consumed));
-    let paces = pieces.paces;
-    drop(pieces);
-    let (disbelieved, without_beat) = (graph.disbelieved, graph.without_beat);
-    let rows = Rows::of(graph)?;
     let masterless = work.of.iter().filter(|job| job.master.is_none());
     let findings = Findings {
         without_master: masterless.map(|job| job.history.id.clone()).collect(),
-        paces,
+        paces: pieces.paces,
         report: Report::default(),
-        disbelieved,
-        cyclic: rows.cyclic,
-        without_beat,
+        disbelieved: graph.disbelieved,
+        cyclic: 0,
+        without_beat: graph.without_beat,
     };
-    Ok(CausalRows { rows, timers: timers.into_rows(), tasks: work.tasks, jobs: work.jobs, findings })
+    Ok(CausalGraph { graph, timers: timers.into_rows(), tasks: work.tasks, jobs: work.jobs, findings })
 }

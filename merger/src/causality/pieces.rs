@@ -46,8 +46,8 @@ const UNKNOWN_WINDOW_BYTES: u64 = 256 * 1024;
 
 /// Messages whose segments are unpacked in parallel while those before them are cut, one after the other; and how many bytes these may
 /// have where there is more than one.
-const READ_AT_ONCE: usize = 256;
-const MAX_READ_BYTES: u64 = 4 << 20;
+const READ_AT_ONCE: usize = 1024;
+const MAX_READ_BYTES: u64 = 96 << 20;
 /// Of these, those that one thread unpacks one behind the other, and segments for which it keeps memory: those of 32 MiB mostly.
 const READ_BY_ONE: usize = 32;
 const MAX_KEPT_SEGMENTS: usize = 1 << 15;

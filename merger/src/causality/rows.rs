@@ -1,6 +1,6 @@
-//! From the graph to its rows, which lie packed until they are asked for.
+//! From the graph to its rows, which come in batches, in the order of time.
 
-use std::io;
+use std::sync::Arc;
 
 use trace::ids::{ConnectionId, EventId, MessageId, ProcessId, TaskId, TimerId};
 use trace::rows::{DependencyRow, EventKind, EventRow, On};
@@ -9,16 +9,29 @@ use super::draft::Graph;
 use super::error::CausalityError;
 use super::event::{Event, FROM_CLIENT, Link, NONE, PACED, SINCE_LEFT, number, some};
 use crate::maps::HashMap;
-use crate::spilled::{Reader, Record, RecordList, RecordLog, Sorter, Writer};
+use crate::spilled::{Reader, Record, RecordList, Sorter, Writer};
 
-/// The graph as rows, which are made as they are asked for.
-#[derive(Clone, Debug, Default)]
-pub struct Rows {
-    /// In the order of time, which is that of ids.
-    events: RecordLog<Delayed>,
+/// Events in a batch of rows at most.
+const BATCH: usize = 4096;
+
+/// Events that follow on each other, with what they wait for.
+#[derive(Clone, Debug)]
+pub struct RowBatch {
+    /// Id of its first event.
+    first: u32,
+    events: Vec<Delayed>,
     /// Ordered by the event that waits, whose id stands in place of the next link's.
-    causes: RecordLog<Link>,
-    names: Vec<&'static str>,
+    causes: Vec<Link>,
+    names: Arc<[&'static str]>,
+}
+
+/// How many rows a graph has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowCounts {
+    /// Nodes.
+    pub events: u64,
+    /// Edges.
+    pub dependencies: u64,
     /// Edges that were left out because they would have closed a cycle within one instant.
     pub cyclic: u64,
 }
@@ -28,20 +41,6 @@ pub struct Rows {
 struct Delayed {
     event: Event,
     delay_ns: u64,
-}
-
-impl Record for Delayed {
-    const BLANK: Self = Self { event: Event::BLANK, delay_ns: 0 };
-    const BYTES: usize = Event::BYTES + u64::BYTES;
-
-    fn write(&self, out: &mut Writer<'_>) {
-        self.event.write(out);
-        self.delay_ns.write(out);
-    }
-
-    fn read(input: &mut Reader<'_>) -> Self {
-        Self { event: Event::read(input), delay_ns: input.u64() }
-    }
 }
 
 /// The id of a draft, [`NONE`] until it has one, and when it is handed over.
@@ -65,81 +64,44 @@ impl Record for Handed {
     }
 }
 
+/// Memory that drafts take at most until they are sorted, bytes.
+const DRAFTS_BYTES: usize = 1 << 20;
 /// Memory that what is handed over takes at most, bytes.
 const HANDED_BYTES: usize = 4 << 20;
 
-impl Rows {
-    /// Turns drafts into rows: ids in order of time (causes first among equals), delays from the causes.
-    ///
-    /// # Errors
-    /// If there are more events, or causes, than ids, or a temporary file fails.
-    pub fn of(graph: Graph) -> Result<Self, CausalityError> {
-        let count = graph.events.len().max(graph.causes.len());
-        if number(count) == NONE {
-            return Err(CausalityError::TooManyEvents { count, limit: NONE });
+impl RowCounts {
+    /// Counts a batch, which is given on.
+    fn with(&mut self, batch: RowBatch) -> RowBatch {
+        self.events += batch.events.len() as u64;
+        self.dependencies += batch.causes.len() as u64;
+        batch
+    }
+}
+
+impl RowBatch {
+    fn new(first: u32, names: &Arc<[&'static str]>) -> Self {
+        Self {
+            first,
+            events: Vec::with_capacity(BATCH),
+            causes: Vec::with_capacity(2 * BATCH),
+            names: Arc::clone(names),
         }
-        let mut handed: RecordList<Handed> = RecordList::blank(graph.count(), HANDED_BYTES);
-        let mut rows = Self { names: graph.names.clone(), ..Self::default() };
-        let mut drafts = Sorter::default();
-        (0..graph.count()).try_for_each(|draft| drafts.push((graph.happened(draft), number(draft))))?;
-        let sorted = drafts.sorted()?;
-        let mut drafts = sorted.iter().peekable();
-        let (mut same, mut depth, mut ids) = (Vec::new(), HashMap::default(), 0..);
-        while let Some((instant, draft)) = drafts.next() {
-            same.clear();
-            same.push(draft);
-            same.extend(std::iter::from_fn(|| drafts.next_if(|(at, _)| *at == instant).map(|(_, draft)| draft)));
-            if same.len() > 1 {
-                depth.clear();
-                dive(&graph, &same, &mut depth);
-                same.sort_unstable_by_key(|draft| (depth.get(draft).copied().unwrap_or(0), *draft));
-            }
-            for (draft, id) in same.iter().zip(&mut ids) {
-                handed.change(*draft as usize, |handed| handed.id = id);
-            }
-            same.iter().try_for_each(|draft| rows.add(&graph, *draft as usize, &mut handed))?;
-        }
-        sorted.check()?;
-        handed.check()?;
-        graph.check()?;
-        Ok(rows)
     }
 
-    fn add(&mut self, graph: &Graph, draft: usize, handed: &mut RecordList<Handed>) -> io::Result<()> {
-        let Handed { id, .. } = handed.get(draft);
-        let (mut latest, mut latest_left) = (None, 0);
-        for (_, link) in graph.links(draft) {
-            let cause = link.cause();
-            let Handed { id: event, at_ns: handed_ns } = handed.get(cause.event);
-            if event >= id {
-                self.cyclic += 1;
-                continue;
-            }
-            let yielded = match (cause.by, cause.on) {
-                (None, On::Sent) => handed_ns,
-                _ => graph.yielded(cause).unwrap_or(0),
-            };
-            latest = latest.max(Some(yielded));
-            latest_left = latest_left.max(graph.yielded(cause).unwrap_or(0));
-            self.causes.push(Link { event, next: id, ..link })?;
-        }
-        let event = graph.events.get(draft);
-        let delay_ns = match (latest, event.work_ns()) {
-            (None, _) => 0,
-            (Some(_), Some(work)) => work,
-            (Some(_), None) if event.is(PACED) => 0,
-            (Some(latest), None) if event.is(SINCE_LEFT) => event.happened_ns.saturating_sub(latest.max(latest_left)),
-            (Some(latest), None) => event.happened_ns.saturating_sub(latest),
-        };
-        let handed_ns = latest.map_or(event.happened_ns, |latest: u64| latest.saturating_add(delay_ns));
-        handed.change(draft, |handed| handed.at_ns = handed_ns);
-        self.events.push(Delayed { event, delay_ns })
+    /// Nodes, in the order of their ids.
+    pub fn events(self: Arc<Self>) -> impl Iterator<Item = EventRow> {
+        (0..self.events.len()).map(move |place| self.event(place))
     }
 
-    /// Nodes.
-    pub fn events(&self) -> impl ExactSizeIterator<Item = EventRow> + '_ {
-        self.events.iter().enumerate().map(|(id, Delayed { event, delay_ns })| EventRow {
-            event: EventId(number(id)),
+    /// Edges, ordered by the event that waits.
+    pub fn dependencies(self: Arc<Self>) -> impl Iterator<Item = DependencyRow> {
+        (0..self.causes.len()).map(move |place| self.dependency(place))
+    }
+
+    fn event(&self, place: usize) -> EventRow {
+        let Delayed { event, delay_ns } = self.events[place];
+        EventRow {
+            event: EventId(self.first + number(place)),
             kind: if event.is_send() { EventKind::Send } else { EventKind::Mark },
             name: self.names.get(usize::from(event.name)).copied().unwrap_or_default().to_owned(),
             process: some(event.process).map(ProcessId),
@@ -153,28 +115,102 @@ impl Rows {
             task: some(event.task).map(TaskId),
             timer: some(event.timer).map(TimerId),
             beat: some(event.beat),
-        })
+        }
     }
 
-    /// Edges, ordered by the event that waits.
-    pub fn dependencies(&self) -> impl ExactSizeIterator<Item = DependencyRow> + '_ {
-        self.causes.iter().map(|link| DependencyRow {
+    fn dependency(&self, place: usize) -> DependencyRow {
+        let link = self.causes[place];
+        DependencyRow {
             event: EventId(link.next),
             on_event: EventId(link.event),
             on: link.on,
             timer: link.carrier.map(|_| TimerId(link.timer)),
             carrier: link.carrier,
             evidence: link.evidence,
-        })
+        }
     }
 
-    /// Whether all that was asked for could be read.
-    ///
-    /// # Errors
-    /// If a temporary file failed.
-    pub fn check(&self) -> io::Result<()> {
-        self.events.check().and(self.causes.check())
+    /// Adds the next event, whose id is known. Returns how many of its edges would have closed a cycle.
+    fn add(&mut self, graph: &Graph, draft: usize, handed: &mut RecordList<Handed>) -> u64 {
+        let Handed { id, .. } = handed.get(draft);
+        let (mut latest, mut latest_left, mut cyclic) = (None, 0, 0);
+        for (_, link) in graph.links(draft) {
+            let cause = link.cause();
+            let Handed { id: event, at_ns: handed_ns } = handed.get(cause.event);
+            if event >= id {
+                cyclic += 1;
+                continue;
+            }
+            let left = graph.yielded(cause).unwrap_or(0);
+            let yielded = match (cause.by, cause.on) {
+                (None, On::Sent) => handed_ns,
+                _ => left,
+            };
+            latest = latest.max(Some(yielded));
+            latest_left = latest_left.max(left);
+            self.causes.push(Link { event, next: id, ..link });
+        }
+        let event = graph.events.get(draft);
+        let delay_ns = match (latest, event.work_ns()) {
+            (None, _) => 0,
+            (Some(_), Some(work)) => work,
+            (Some(_), None) if event.is(PACED) => 0,
+            (Some(latest), None) if event.is(SINCE_LEFT) => event.happened_ns.saturating_sub(latest.max(latest_left)),
+            (Some(latest), None) => event.happened_ns.saturating_sub(latest),
+        };
+        let handed_ns = latest.map_or(event.happened_ns, |latest: u64| latest.saturating_add(delay_ns));
+        handed.change(draft, |handed| handed.at_ns = handed_ns);
+        self.events.push(Delayed { event, delay_ns });
+        cyclic
     }
+}
+
+/// Turns drafts into rows: ids in order of time (causes first among equals), delays from the causes. `take` is given one batch after
+/// the other, the last of which may be empty, and says whether it wants more.
+///
+/// # Errors
+/// If there are more events, or causes, than ids, or a temporary file fails.
+pub fn make(graph: &Graph, mut take: impl FnMut(RowBatch) -> bool) -> Result<RowCounts, CausalityError> {
+    let count = graph.events.len().max(graph.causes.len());
+    if number(count) == NONE {
+        return Err(CausalityError::TooManyEvents { count, limit: NONE });
+    }
+    let mut handed: RecordList<Handed> = RecordList::blank(graph.count(), HANDED_BYTES);
+    let mut drafts = Sorter::within(DRAFTS_BYTES);
+    (0..graph.count()).try_for_each(|draft| drafts.push((graph.happened(draft), number(draft))))?;
+    let sorted = drafts.sorted()?;
+    let mut drafts = sorted.iter().peekable();
+    let (mut same, mut depth, mut ids) = (Vec::new(), HashMap::default(), 0..);
+    let names = Arc::from(&graph.names[..]);
+    let (mut counts, mut batch) = (RowCounts::default(), RowBatch::new(0, &names));
+    let mut wants_more = true;
+    while wants_more && let Some((instant, draft)) = drafts.next() {
+        same.clear();
+        same.push(draft);
+        same.extend(std::iter::from_fn(|| drafts.next_if(|(at, _)| *at == instant).map(|(_, draft)| draft)));
+        if same.len() > 1 {
+            depth.clear();
+            dive(graph, &same, &mut depth);
+            same.sort_unstable_by_key(|draft| (depth.get(draft).copied().unwrap_or(0), *draft));
+        }
+        for (draft, id) in same.iter().zip(&mut ids) {
+            handed.change(*draft as usize, |handed| handed.id = id);
+        }
+        for draft in &same {
+            counts.cyclic += batch.add(graph, *draft as usize, &mut handed);
+            if batch.events.len() == BATCH {
+                let next = RowBatch::new(batch.first + number(BATCH), &names);
+                wants_more &= take(counts.with(std::mem::replace(&mut batch, next)));
+            }
+        }
+    }
+    if wants_more {
+        take(counts.with(batch));
+    }
+    sorted.check()?;
+    handed.check()?;
+    graph.check()?;
+    Ok(counts)
 }
 
 /// How many causes of the same instant precede each of `same`, one behind the other. Each event is looked at once all

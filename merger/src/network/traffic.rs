@@ -1,19 +1,20 @@
 //! What hosts sent each other and how long it was under way, window by window.
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use super::queues::transit_times;
 use super::windows::{Ends, Seen, carried};
 use crate::join::{AddressBook, ObservedFlow};
 use crate::maps::HashMap;
-use crate::spilled::{RecordLog, Sorter};
+use crate::spilled::{RecordLog, SharedSorter};
 use crate::survey::Views;
 
 /// What was seen of flows that were read.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    seen: Sorter<Seen>,
-    least_ns: HashMap<Ends, i64>,
+    seen: SharedSorter<Seen>,
+    least_ns: Mutex<HashMap<Ends, i64>>,
 }
 
 /// What was seen of one flow.
@@ -37,11 +38,13 @@ impl Traffic {
     ///
     /// # Errors
     /// If a temporary file cannot be written.
-    pub fn add(&mut self, flow: FlowTraffic) -> io::Result<()> {
+    pub fn add(&self, flow: FlowTraffic) -> io::Result<()> {
+        let mut all = self.least_ns.lock().unwrap_or_else(PoisonError::into_inner);
         for (ends, ns) in flow.least_ns {
-            self.least_ns.entry(ends).and_modify(|least| *least = ns.min(*least)).or_insert(ns);
+            all.entry(ends).and_modify(|least| *least = ns.min(*least)).or_insert(ns);
         }
-        flow.seen.into_iter().try_for_each(|seen| self.seen.push(seen))
+        drop(all);
+        self.seen.extend(flow.seen)
     }
 
     /// All of it in the order of time, each thing once.
@@ -50,7 +53,7 @@ impl Traffic {
     /// If a temporary file fails.
     pub(super) fn by_window(self) -> io::Result<ByWindow> {
         let Self { seen, least_ns } = self;
-        let sorted = seen.sorted()?;
+        let (sorted, least_ns) = (seen.sorted(), least_ns.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut joined: RecordLog<Seen> = RecordLog::default();
         let mut all = sorted.iter().peekable();
         while let Some(mut seen) = all.next() {

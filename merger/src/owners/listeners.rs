@@ -35,16 +35,19 @@ impl Listeners {
     /// Gathers what scans and JVMs say.
     #[must_use]
     pub fn gather(hosts: &[HostCapture], processes: &Processes) -> Self {
-        let mut listeners = Self::default();
-        for (number, host) in hosts.iter().enumerate() {
+        let of_scans = hosts.par_iter().enumerate().map(|(number, host)| {
+            let mut of_host = Self::default();
             for record in host.sockets.iter() {
                 if let SocketRecord::Listen { t, netns, local, owner, .. } = record
                     && is_here(host, netns)
                 {
-                    listeners.add(number, t, crate::capture::flows::canonical(local), processes.owner(number, owner));
+                    of_host.add(number, t, crate::capture::flows::canonical(local), processes.owner(number, owner));
                 }
             }
-        }
+            of_host.by_address
+        });
+        let of_scans: Vec<HashMap<_, _>> = of_scans.collect();
+        let mut listeners = Self { by_address: of_scans.into_iter().flatten().collect(), left_out: BTreeMap::new() };
         let jvms = hosts.iter().enumerate().flat_map(|(number, host)| host.jvms.iter().map(move |jvm| (number, jvm)));
         let of_jvms = jvms.collect::<Vec<_>>().into_par_iter().map(|(number, jvm)| {
             let process = processes.find(number, jvm.pid, jvm.start_ticks);

@@ -5,11 +5,13 @@ mod listeners;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
+use rayon::prelude::*;
 use trace::ids::ProcessId;
 use trace::jvm::JvmRecord;
 use trace::rows::OwnerEvidence;
-use trace::socket::SocketRecord;
+use trace::socket::{SocketRecord, TcpCounters};
 
 use crate::capture::HostCapture;
 use crate::chains::Chains;
@@ -29,6 +31,9 @@ use listeners::is_here;
 
 /// Memory that the numbers of records take that do not name their connection, by kind, bytes.
 const MAX_UNNAMED_BYTES: usize = 256 << 10;
+
+/// Scans of a host that are taken one behind the other.
+const TAKEN_AT_ONCE: usize = 1 << 10;
 
 /// What is known of one end of a connection, apart from its packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -94,6 +99,17 @@ enum Mention {
     Call(usize),
     /// It names none.
     Fetch(usize),
+}
+
+/// What a scan of sockets, or the death of one, says of an end of a connection.
+struct Scanned {
+    link: usize,
+    at_client: bool,
+    t: u64,
+    died: bool,
+    /// Whose it is, and nanoseconds between the scan and the packets.
+    owner: Option<(ProcessId, u64)>,
+    tcp: Option<TcpCounters>,
 }
 
 /// What else a record tells.
@@ -190,32 +206,45 @@ pub fn investigate(
     });
     written.and(stored)?;
     let mut seen = Seen::of(2 * links.len());
-    for (number, host) in hosts.iter().enumerate() {
-        for record in host.sockets.iter() {
+    // An end is of one host, whose scans are taken in their order.
+    let taken = Mutex::new(|scan: &Scanned| {
+        let Scanned { link, at_client, t, died, owner, tcp } = *scan;
+        if let Some((process, distance)) = owner {
+            claim(link, at_client, OwnerEvidence::Scan, distance, process);
+            if distance == 0 {
+                seen.add(ends::end_of(link, at_client), process);
+            }
+        }
+        if let Some(tcp) = tcp {
+            counted[link][usize::from(!at_client)].add(t, died, &tcp);
+        }
+    });
+    hosts.par_iter().enumerate().for_each(|(number, host)| {
+        let mut scans = host.sockets.iter().filter_map(|record| {
             let (t, netns, local, remote, owner, tcp, died) = match record {
                 SocketRecord::Socket { t, netns, local, remote, owner, tcp, .. } => {
                     (t, netns, local, remote, owner, tcp, false)
                 }
                 SocketRecord::Died { t, netns, local, remote, tcp } => (t, netns, local, remote, None, tcp, true),
-                _ => continue,
+                _ => return None,
             };
             if !is_here(host, netns) {
-                continue;
+                return None;
             }
             let (local, remote) = (crate::capture::flows::canonical(local), crate::capture::flows::canonical(remote));
-            let Some((link, at_client)) = index.find(number, local, remote, t, t) else { continue };
-            if let Some(process) = processes.owner(number, owner) {
-                let distance = index.distance(link, t, t);
-                claim(link, at_client, OwnerEvidence::Scan, distance, process);
-                if distance == 0 {
-                    seen.add(ends::end_of(link, at_client), process);
-                }
+            let (link, at_client) = index.find(number, local, remote, t, t)?;
+            let owner = processes.owner(number, owner).map(|process| (process, index.distance(link, t, t)));
+            let tcp = tcp.filter(|_| says_what_was_recorded(&links[link], hosts, book, t, died));
+            Some(Scanned { link, at_client, t, died, owner, tcp })
+        });
+        loop {
+            let some: Vec<Scanned> = scans.by_ref().take(TAKEN_AT_ONCE).collect();
+            if some.is_empty() {
+                return;
             }
-            if let Some(tcp) = tcp.filter(|_| says_what_was_recorded(&links[link], hosts, book, t, died)) {
-                counted[link][usize::from(!at_client)].add(t, died, &tcp);
-            }
+            some.iter().for_each(&mut *taken.lock().unwrap_or_else(PoisonError::into_inner));
         }
-    }
+    });
     for (number, link) in links.iter().enumerate() {
         if let Some(host) = book.host_of(link.server.ip(), link.host)
             && let Some(process) = listeners.owner(host, link.server, link.last_ns)

@@ -13,4 +13,4 @@ pub(crate) use list::RecordList;
 pub(crate) use log::RecordLog;
 pub(crate) use record::{Reader, Record, Writer, variant};
 pub(crate) use shared::SharedList;
-pub(crate) use sorted::{Sorted, Sorter};
+pub(crate) use sorted::{SharedSorter, Sorted, Sorter};
