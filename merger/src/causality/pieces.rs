@@ -17,6 +17,7 @@
 //! On loopback nothing is the network's: what happens there is the pace of the two processes.
 
 use std::io;
+use std::iter::Peekable;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -30,7 +31,7 @@ use crate::compact::{Connection, Connections, Ends, Message};
 use crate::joined::{Joined, Segment};
 use crate::maps::HashMap;
 use crate::network::FullTimes;
-use crate::packed_streams::PackedStreams;
+use crate::packed_streams::{Near, PackedStreams};
 use crate::spilled::{Reader, Record, RecordList, RecordLog, Writer};
 
 /// Bytes of a piece at most, but for the rest of its last segment. HDFS forwards and acknowledges packets of 64 KiB.
@@ -114,30 +115,81 @@ impl Record for Lead {
     }
 }
 
+/// Messages that follow on each other, with their segments.
+#[derive(Default)]
+struct Chunk<'m> {
+    messages: Vec<Message<'m>>,
+    /// Their places, stream by stream.
+    by_stream: Vec<usize>,
+    /// Of each message: where its segments were read, and where they lie there.
+    places: Vec<(usize, Range<usize>)>,
+    /// By each who reads some.
+    segments: Vec<SegmentsOf>,
+}
+
 /// The segments of some messages.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 struct SegmentsOf {
     all: Vec<Segment>,
     /// Where those of each message end.
     ends: Vec<usize>,
+    near: Near,
+}
+
+impl<'m> Chunk<'m> {
+    /// Takes the next messages, in place of those that it had.
+    fn fill(&mut self, all: &mut Peekable<impl Iterator<Item = Message<'m>>>) {
+        self.messages.clear();
+        let mut left = MAX_READ_BYTES;
+        while self.messages.len() < READ_AT_ONCE
+            && let Some(message) = all.next_if(|next| self.messages.is_empty() || next.bytes <= left)
+        {
+            left = left.saturating_sub(message.bytes);
+            self.messages.push(message);
+        }
+    }
+
+    /// Reads their segments by all threads that have nothing else to do.
+    fn read(&mut self, streams: &PackedStreams) -> io::Result<()> {
+        let messages = &self.messages;
+        self.by_stream.clear();
+        self.by_stream.extend(0..messages.len());
+        self.by_stream.sort_unstable_by_key(|place| {
+            let message = &messages[*place];
+            (message.connection, message.from_client, message.offset, *place)
+        });
+        self.segments.resize_with(messages.len().div_ceil(READ_BY_ONE), SegmentsOf::default);
+        let parts = self.by_stream.par_chunks(READ_BY_ONE).zip(&mut self.segments);
+        parts.try_for_each(|(places, out)| out.read(streams, places.iter().map(|place| &messages[*place])))?;
+        self.places.clear();
+        self.places.resize(messages.len(), (0, 0..0));
+        for (part, (places, read)) in self.by_stream.chunks(READ_BY_ONE).zip(&self.segments).enumerate() {
+            let mut begin = 0;
+            for (place, end) in places.iter().zip(&read.ends) {
+                self.places[*place] = (part, begin..*end);
+                begin = *end;
+            }
+        }
+        Ok(())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&Message<'m>, &[Segment])> {
+        let segments = self.places.iter().map(|(part, lie)| &self.segments[*part].all[lie.clone()]);
+        self.messages.iter().zip(segments)
+    }
 }
 
 impl SegmentsOf {
-    fn read(&mut self, streams: &PackedStreams, messages: &[Message<'_>]) -> io::Result<()> {
+    fn read<'a>(&mut self, streams: &PackedStreams, messages: impl Iterator<Item = &'a Message<'a>>) -> io::Result<()> {
         self.all.clear();
         self.all.shrink_to(MAX_KEPT_SEGMENTS);
         self.ends.clear();
-        messages.iter().try_for_each(|message| {
-            let part = (message.offset, message.bytes);
-            streams.range(message.connection, message.from_client, part, &mut self.all)?;
+        for message in messages {
+            let (stream, part) = ((message.connection, message.from_client), (message.offset, message.bytes));
+            streams.range(stream, part, &mut self.near, &mut self.all)?;
             self.ends.push(self.all.len());
-            Ok(())
-        })
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &[Segment]> {
-        let begins = std::iter::once(0).chain(self.ends.iter().copied());
-        begins.zip(&self.ends).map(|(begin, end)| &self.all[begin..*end])
+        }
+        Ok(())
     }
 }
 
@@ -156,28 +208,14 @@ impl Pieces {
             paces: [0; 3],
         };
         let mut streams = Streams::of(joined);
-        let read = |messages: &[Message<'_>], out: &mut [SegmentsOf]| {
-            messages.par_chunks(READ_BY_ONE).zip(out).try_for_each(|(messages, out)| out.read(segments, messages))
-        };
         let mut all = joined.messages.iter().peekable();
-        let mut chunk = || {
-            let mut messages: Vec<Message<'_>> = Vec::with_capacity(READ_AT_ONCE);
-            let mut left = MAX_READ_BYTES;
-            while messages.len() < READ_AT_ONCE
-                && let Some(message) = all.next_if(|next| messages.is_empty() || next.bytes <= left)
-            {
-                left = left.saturating_sub(message.bytes);
-                messages.push(message);
-            }
-            messages
-        };
-        let mut messages = chunk();
-        let [mut segments, mut next] = [(); 2].map(|()| vec![SegmentsOf::default(); READ_AT_ONCE / READ_BY_ONE]);
-        read(&messages, &mut segments)?;
-        while !messages.is_empty() {
-            let behind = chunk();
+        let [mut chunk, mut next] = [(); 2].map(|()| Chunk::default());
+        chunk.fill(&mut all);
+        chunk.read(segments)?;
+        while !chunk.messages.is_empty() {
+            next.fill(&mut all);
             let cut = || -> io::Result<()> {
-                for (message, segments) in messages.iter().zip(segments.iter().flat_map(SegmentsOf::iter)) {
+                for (message, segments) in chunk.iter() {
                     let full_uplink = joined.full_uplinks.get(sender_host(joined, message).index());
                     pieces.begin(graph);
                     let state = streams.state(message, &joined.connections);
@@ -188,10 +226,9 @@ impl Pieces {
                 }
                 Ok(())
             };
-            let (cut, read) = rayon::join(cut, || read(&behind, &mut next));
+            let (cut, read) = rayon::join(cut, || next.read(segments));
             cut.and(read)?;
-            messages = behind;
-            std::mem::swap(&mut segments, &mut next);
+            std::mem::swap(&mut chunk, &mut next);
         }
         pieces.begin(graph);
         pieces.check()?;
