@@ -67,7 +67,7 @@ impl Cadence {
     }
 
     /// Something happened that only a scan can tell. What a person told is kept to.
-    pub fn hurry(&mut self) {
+    pub fn scan_soon(&mut self) {
         if !self.is_given {
             self.next = self.next.min(self.earliest);
         }
@@ -77,7 +77,7 @@ impl Cadence {
     pub fn lose_events(&mut self) {
         if !self.is_given {
             self.interval = WITHOUT_EVENTS;
-            self.hurry();
+            self.scan_soon();
         }
     }
 }
@@ -94,7 +94,7 @@ mod tests {
         let mut seldom = Cadence::begin(None, true);
         assert!(!seldom.scanned(began, CHEAP));
         assert_eq!(seldom.next(), began + WITH_EVENTS);
-        seldom.hurry();
+        seldom.scan_soon();
         assert_eq!(seldom.next(), began + WITHOUT_EVENTS);
         seldom.scanned(began + WITHOUT_EVENTS, CHEAP);
         seldom.lose_events();
@@ -104,7 +104,7 @@ mod tests {
         let given = Duration::from_secs(3600);
         let mut given = Cadence::begin(Some(given), true);
         given.scanned(began, CHEAP);
-        given.hurry();
+        given.scan_soon();
         given.lose_events();
         assert_eq!(given.next(), began + Duration::from_secs(3600));
         assert!(given.reason().contains("--interval"));
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(cadence.next(), began + Duration::from_secs(5));
         let mut seldom = Cadence::begin(None, true);
         seldom.scanned(began, Duration::from_millis(300));
-        seldom.hurry();
+        seldom.scan_soon();
         assert_eq!(seldom.next(), began + Duration::from_secs(3));
     }
 }

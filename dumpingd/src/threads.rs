@@ -20,7 +20,7 @@ const REMEMBERED: usize = 16_384;
 #[derive(Debug, Default)]
 pub struct Threads {
     known: HashMap<u32, Known>,
-    met_strangers: bool,
+    looked_up: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -31,45 +31,45 @@ struct Known {
     seen: Instant,
 }
 
-/// What is known of a thread.
+/// Whose a thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum ThreadOwner {
     /// It belongs to this process, and is in this network namespace.
-    Of(Owner, u64),
+    Process(Owner, u64),
     /// It is in a network namespace that does not matter.
-    Elsewhere,
+    OtherNamespace,
     /// It has ended, and was never seen.
-    Gone,
+    Ended,
 }
 
 impl Threads {
     /// The process of a thread that is in one of the network namespaces that matter. On a machine with containers most
     /// threads are in others: of these nothing else is read.
-    pub fn whose(&mut self, thread: u32, matters: impl Fn(u64) -> bool) -> Whose {
+    pub fn owner_of(&mut self, thread: u32, matters: impl Fn(u64) -> bool) -> ThreadOwner {
         let answer = |known: &Known| match known.owner {
-            _ if !matters(known.netns) => Some(Whose::Elsewhere),
-            Some(owner) => Some(Whose::Of(owner, known.netns)),
+            _ if !matters(known.netns) => Some(ThreadOwner::OtherNamespace),
+            Some(owner) => Some(ThreadOwner::Process(owner, known.netns)),
             None => None,
         };
         let known = self.known.get(&thread);
         if let Some(answer) = known.filter(|known| known.seen.elapsed() < FRESH).and_then(answer) {
             return answer;
         }
-        self.met_strangers = true;
+        self.looked_up = true;
         if let Some(found) = look_up(thread, &matters) {
             if self.known.len() >= REMEMBERED {
                 self.known.clear();
             }
             self.known.insert(thread, found);
-            return answer(&found).unwrap_or(Whose::Gone);
+            return answer(&found).unwrap_or(ThreadOwner::Ended);
         }
         let last = self.known.remove(&thread).filter(|known| known.seen.elapsed() < REMEMBERED_FOR);
-        last.as_ref().and_then(answer).unwrap_or(Whose::Gone)
+        last.as_ref().and_then(answer).unwrap_or(ThreadOwner::Ended)
     }
 
     /// Whether a thread had to be looked up since the last call.
-    pub fn met_strangers(&mut self) -> bool {
-        std::mem::take(&mut self.met_strangers)
+    pub fn looked_up(&mut self) -> bool {
+        std::mem::take(&mut self.looked_up)
     }
 }
 

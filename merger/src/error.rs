@@ -130,7 +130,7 @@ pub enum MergeError {
          TMPDIR, or merge fewer hosts or a shorter capture",
         folder = folder.display()
     )]
-    Room {
+    DiskSpace {
         /// What it takes, for people.
         needed: String,
         /// What is free.

@@ -276,7 +276,7 @@ fn free_bytes(folder: &Path) -> Option<u64> {
 
 fn refuse_without_room(foreseen: Foreseen, folder: PathBuf, free: Option<u64>) -> Result<(), MergeError> {
     match free {
-        Some(free) if free < foreseen.temporary_bytes => Err(MergeError::Room {
+        Some(free) if free < foreseen.temporary_bytes => Err(MergeError::DiskSpace {
             needed: quantity::show_bytes(foreseen.temporary_bytes),
             free: quantity::show_bytes(free),
             folder,

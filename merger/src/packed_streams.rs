@@ -256,11 +256,7 @@ impl PackedStreams {
             return Ok(());
         }
         let Some(place) = self.place(connection, from_client) else { return Ok(()) };
-        let first = place.first_block as usize;
-        let all = first..first + block_count(place);
-        let before = self.log.blocks.partition_point_in(all.clone(), |block| block.offset <= offset);
-        let behind = self.log.blocks.partition_point_in(all, |block| block.offset < end);
-        let blocks = before.saturating_sub(1).max(first)..behind;
+        let blocks = self.blocks(place, offset, end);
         if blocks.len() != 1 {
             return self.log.segments(place, blocks, is_wanted, out);
         }
@@ -268,11 +264,27 @@ impl PackedStreams {
         near.segments.clear();
         self.log.segments(place, blocks.clone(), |_| true, &mut near.segments)?;
         let begin = self.log.blocks.get(blocks.start).offset;
-        let is_last = blocks.end == first + block_count(place);
+        let is_last = blocks.end == place.first_block as usize + block_count(place);
         near.offsets = begin..if is_last { u64::MAX } else { self.log.blocks.get(blocks.end).offset };
         near.stream = Some((connection, from_client));
         out.extend(near.segments.iter().filter(|segment| is_wanted(segment)).cloned());
         Ok(())
+    }
+
+    /// Segments that hold `offset..offset + bytes` of a direction of a connection, at most: those of whole blocks are counted.
+    pub fn count_at_most(&self, (connection, from_client): (ConnectionId, bool), (offset, bytes): (u64, u64)) -> u64 {
+        let Some(place) = self.place(connection, from_client) else { return 0 };
+        let blocks = self.blocks(place, offset, offset.saturating_add(bytes));
+        (blocks.len() * block_of(place.segments as usize)) as u64
+    }
+
+    /// The blocks of a stream in which segments of `offset..end` may lie.
+    fn blocks(&self, place: StreamPlace, offset: u64, end: u64) -> Range<usize> {
+        let first = place.first_block as usize;
+        let all = first..first + block_count(place);
+        let before = self.log.blocks.partition_point_in(all.clone(), |block| block.offset <= offset);
+        let behind = self.log.blocks.partition_point_in(all, |block| block.offset < end);
+        before.saturating_sub(1).max(first)..behind
     }
 
     fn place(&self, connection: ConnectionId, from_client: bool) -> Option<StreamPlace> {
@@ -389,6 +401,8 @@ mod tests {
                     let mut range = Vec::new();
                     packed.range((connection, from_client), (from, bytes), &mut near, &mut range).unwrap();
                     prop_assert_eq!(&range[..], stream.range(from, bytes));
+                    let count = packed.count_at_most((connection, from_client), (from, bytes));
+                    prop_assert!(range.len() as u64 <= count && count <= range.len() as u64 + 2 * BLOCK as u64);
                     // Those of another stream are not taken for it.
                     let mut none = Vec::new();
                     packed.range((ConnectionId(1), false), (from, bytes), &mut near, &mut none).unwrap();

@@ -22,7 +22,11 @@ pub struct Needs {
 /// If the user is unknown or the kernel refuses.
 pub fn give_up(run_as: &RunAs, folder: &Path, needs: Needs) -> Result<Vec<String>, PrivilegeError> {
     let kept = Kept {
-        in_effect: if *run_as == RunAs::FewCapabilities { few(folder, needs.reads_others) } else { Vec::new() },
+        in_effect: if *run_as == RunAs::FewCapabilities {
+            folder_capabilities(folder, needs.reads_others)
+        } else {
+            Vec::new()
+        },
         reserve: if needs.opens_again { vec![Capability::CAP_NET_RAW] } else { Vec::new() },
         passes_on: false,
     };
@@ -32,7 +36,7 @@ pub fn give_up(run_as: &RunAs, folder: &Path, needs: Needs) -> Result<Vec<String
 
 /// Root without capabilities is an ordinary user called 0: it cannot write into the folder of another user, nor read
 /// the 0600 files of container users there.
-fn few(folder: &Path, reads_others: bool) -> Vec<Capability> {
+fn folder_capabilities(folder: &Path, reads_others: bool) -> Vec<Capability> {
     let mut few = Vec::new();
     if !is_reached_by_ownership(folder) {
         few.push(Capability::CAP_DAC_OVERRIDE);

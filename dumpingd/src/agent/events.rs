@@ -11,7 +11,7 @@ use super::{Run, milliseconds};
 use crate::destroy_events::{DestroyBatch, SocketDestroyEvents};
 use crate::diag::TcpState;
 use crate::ports_file;
-use crate::threads::Whose;
+use crate::threads::ThreadOwner;
 use crate::tracepoint::{Opened, Tracepoint};
 
 /// DestroyBatch of dying sockets taken at once.
@@ -33,7 +33,7 @@ impl Run {
         // What opened comes first: it may be dead already.
         self.take_opened();
         if is_news && !limit.is_zero() {
-            let gather = if self.threads.met_strangers() { GATHER } else { GATHER_OF_KNOWN };
+            let gather = if self.threads.looked_up() { GATHER } else { GATHER_OF_KNOWN };
             self.signals.waker.wait([], gather).map_err(AgentError::system(DYING))?;
             self.take_opened();
         }
@@ -53,7 +53,7 @@ impl Run {
             self.lost(t, "news of dying sockets, because the buffer was full (times that it was)", overruns);
             self.lost(t, "news of dying sockets that could not be understood", malformed);
             if overruns > 0 {
-                self.cadence.hurry();
+                self.cadence.scan_soon();
             }
         }
         self.many_end = most >= MANY_DYING;
@@ -86,27 +86,28 @@ impl Run {
         };
         for thread in taken.connecting {
             // It is remembered for when its connection is open.
-            self.threads.whose(thread, |netns| self.namespaces.iter().any(|namespace| namespace.netns == netns));
+            self.threads.owner_of(thread, |netns| self.namespaces.iter().any(|namespace| namespace.netns == netns));
         }
         for opened in &taken.opened {
             self.take_opened_one(opened);
         }
         if taken.missed > 0 {
             self.lost(now_ns(), "news of opened sockets, because the tracepoint's buffer was full", taken.missed);
-            self.cadence.hurry();
+            self.cadence.scan_soon();
         }
     }
 
     fn take_opened_one(&mut self, opened: &Opened) {
-        let whose =
-            self.threads.whose(opened.thread, |netns| self.namespaces.iter().any(|namespace| namespace.netns == netns));
-        let (owner, netns) = match whose {
-            Whose::Of(owner, netns) => (owner, netns),
-            Whose::Elsewhere => return,
+        let owner = self
+            .threads
+            .owner_of(opened.thread, |netns| self.namespaces.iter().any(|namespace| namespace.netns == netns));
+        let (owner, netns) = match owner {
+            ThreadOwner::Process(owner, netns) => (owner, netns),
+            ThreadOwner::OtherNamespace => return,
             // It has ended within milliseconds; its socket may be that of a process that lives.
-            Whose::Gone => {
+            ThreadOwner::Ended => {
                 self.manifest.ended_openers += u64::from(opened.remote.is_some());
-                return self.cadence.hurry();
+                return self.cadence.scan_soon();
             }
         };
         let Some(namespace) = self.namespaces.iter_mut().find(|namespace| namespace.netns == netns) else { return };
@@ -130,7 +131,7 @@ impl Run {
             }
             // The scan tells of the listener itself, with its inode; its port is told at once.
             None => {
-                self.cadence.hurry();
+                self.cadence.scan_soon();
                 if let Some(who) = who
                     && ports_file::add_listener(&mut self.hadoop_ports, local.port(), who)
                 {

@@ -33,7 +33,7 @@ fn installed(facts: &Facts, prefix: &str) -> Result<Installed, SshError> {
 /// # Errors
 /// Why it could not.
 pub(crate) fn locked(lock: &Outcome<HostLock>) -> Result<(), SshError> {
-    lock.as_ref().map(drop).map_err(|reason| SshError::Said(reason.clone()))
+    lock.as_ref().map(drop).map_err(|reason| SshError::Reported(reason.clone()))
 }
 
 struct Started {

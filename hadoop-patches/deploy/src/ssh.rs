@@ -83,9 +83,9 @@ pub enum SshError {
     /// The user wants an end.
     #[error("interrupted")]
     Interrupted,
-    /// It was said before.
+    /// An error that an earlier step has reported.
     #[error("{0}")]
-    Said(String),
+    Reported(String),
     /// Something on this machine.
     #[error("{what}: {source}")]
     Local {
@@ -174,7 +174,7 @@ impl Ssh {
         let mut master = command.spawn().map_err(local("cannot start ssh (is the OpenSSH client installed?)"))?;
         let pipe = master.stdin.take();
         // What a login shell says that does not run commands comes on its output.
-        let said = Said::default();
+        let said = CommandOutput::default();
         said.listen(master.stdout.take());
         said.listen(master.stderr.take());
         let mut session = Session {
@@ -208,13 +208,13 @@ impl Ssh {
 
 /// The last that a command said, kept while it runs.
 #[derive(Default)]
-struct Said {
+struct CommandOutput {
     bytes: Arc<Mutex<Vec<u8>>>,
     /// Each holds one until its output ends.
     listening: Arc<()>,
 }
 
-impl Said {
+impl CommandOutput {
     fn listen(&self, output: Option<impl Read + Send + 'static>) {
         let Some(mut output) = output else { return };
         let (bytes, listening) = (Arc::clone(&self.bytes), Arc::clone(&self.listening));
@@ -403,7 +403,7 @@ impl Session {
                 .spawn()
                 .map_err(local("cannot start ssh"))?,
         );
-        let said = Said::default();
+        let said = CommandOutput::default();
         said.listen(child.0.stderr.take());
         let mut answer = Vec::new();
         if let Some(mut stdout) = child.0.stdout.take() {
@@ -450,7 +450,7 @@ impl Session {
         if let Some(mut stdin) = child.0.stdin.take() {
             stdin.write_all(script.as_bytes()).map_err(local(what))?;
         }
-        let said = Said::default();
+        let said = CommandOutput::default();
         said.listen(child.0.stderr.take());
         let taken = match child.0.stdout.take() {
             Some(mut stdout) => match banner::skip(&mut stdout) {
@@ -504,7 +504,7 @@ impl Session {
                 Ok(out)
             })
         });
-        let said = Said::default();
+        let said = CommandOutput::default();
         said.listen(child.0.stderr.take());
         let until = limit.map(|limit| Instant::now() + limit);
         let status = loop {

@@ -70,8 +70,10 @@ pub(super) fn read(
         host.lost(&shown, LossKind::ForeignHeader, 1);
         return Ok(None);
     }
-    host.losses.lost(&host.name, LossKind::JvmDropped(pid), dropped.all);
-    host.losses.lost(&host.name, LossKind::JvmUnwritten(pid), unwritten.all);
+    // Whose it was matters: who fills his own share of the disk loses his own records.
+    let place = jvm.user.map_or_else(|| host.name.clone(), |user| format!("{}/jvm/{user}", host.name));
+    host.losses.lost(&place, LossKind::JvmDropped(pid), dropped.all);
+    host.losses.lost(&place, LossKind::JvmUnwritten(pid), unwritten.all);
     Ok(Some(jvm))
 }
 

@@ -21,9 +21,9 @@ pub(super) struct Columns {
     life: Option<usize>,
 }
 
-/// A connection that was told of.
+/// A connection of which a line tells.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Told {
+pub(super) struct LoggedConnection {
     pub(super) pid: u32,
     pub(super) command: String,
     pub(super) local: SocketAddr,
@@ -50,7 +50,7 @@ impl Columns {
     }
 
     /// A connection; `None` if the line is none.
-    pub(super) fn read(&self, line: &str) -> Option<Told> {
+    pub(super) fn read(&self, line: &str) -> Option<LoggedConnection> {
         let words = words(line, self.separator);
         // A command's further words move what stands behind it.
         let more = words.len().checked_sub(self.count)?;
@@ -63,7 +63,7 @@ impl Columns {
             Some(life) => word(life).parse::<f64>().ok().filter(|ms| (0.0..=MAX_LIFE_MS).contains(ms))?,
             None => 0.0,
         };
-        Some(Told {
+        Some(LoggedConnection {
             pid: word(self.pid).parse().ok()?,
             command: words[self.command..=self.command + more].join(" "),
             local: address(self.local)?,

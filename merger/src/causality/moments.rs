@@ -24,27 +24,27 @@ pub struct Moment {
 
 /// A [`Moment`] in half of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Kept {
+struct PackedMoment {
     at: u64,
     event: u32,
     on: On,
     evidence: Evidence,
 }
 
-impl From<Moment> for Kept {
+impl From<Moment> for PackedMoment {
     fn from(Moment { at, cause }: Moment) -> Self {
         Self { at, event: number(cause.event), on: cause.on, evidence: cause.evidence }
     }
 }
 
-impl From<Kept> for Moment {
-    fn from(kept: Kept) -> Self {
+impl From<PackedMoment> for Moment {
+    fn from(kept: PackedMoment) -> Self {
         let cause = Cause { event: kept.event as usize, on: kept.on, by: None, evidence: kept.evidence };
         Self { at: kept.at, cause }
     }
 }
 
-impl Record for Kept {
+impl Record for PackedMoment {
     const BLANK: Self = Self { at: 0, event: 0, on: On::Sent, evidence: Evidence::Heuristic };
     const BYTES: usize = 8 + 4 + 2;
 
@@ -66,17 +66,17 @@ impl Record for Kept {
 
 /// A moment and whom it reached, in order: those of one time as they came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Told {
+struct KeyedMoment {
     process: u32,
     thread: u64,
     at: u64,
     place: u64,
-    kept: Kept,
+    kept: PackedMoment,
 }
 
-impl Record for Told {
-    const BLANK: Self = Self { process: 0, thread: 0, at: 0, place: 0, kept: Kept::BLANK };
-    const BYTES: usize = 4 + 2 * 8 + Kept::BYTES;
+impl Record for KeyedMoment {
+    const BLANK: Self = Self { process: 0, thread: 0, at: 0, place: 0, kept: PackedMoment::BLANK };
+    const BYTES: usize = 4 + 2 * 8 + PackedMoment::BYTES;
 
     fn write(&self, out: &mut Writer<'_>) {
         self.process.write(out);
@@ -86,7 +86,7 @@ impl Record for Told {
     }
 
     fn read(input: &mut Reader<'_>) -> Self {
-        let (process, thread, place, kept) = (input.u32(), input.u64(), input.u64(), Kept::read(input));
+        let (process, thread, place, kept) = (input.u32(), input.u64(), input.u64(), PackedMoment::read(input));
         Self { process, thread, at: kept.at, place, kept }
     }
 }
@@ -94,7 +94,7 @@ impl Record for Told {
 /// Moments as they are told, in any order.
 #[derive(Debug, Default)]
 pub struct Unsorted {
-    told: Sorter<Told>,
+    sorter: Sorter<KeyedMoment>,
     count: u64,
 }
 
@@ -106,7 +106,7 @@ impl Unsorted {
     pub fn add(&mut self, (process, thread): Thread, moment: Moment) -> io::Result<()> {
         let (process, place) = (process.0, self.count);
         self.count += 1;
-        self.told.push(Told { process, thread, at: moment.at, place, kept: moment.into() })
+        self.sorter.push(KeyedMoment { process, thread, at: moment.at, place, kept: moment.into() })
     }
 }
 
@@ -116,11 +116,11 @@ const MAX_BYTES: usize = 1 << 20;
 /// What reached each thread, in the order of time.
 #[derive(Debug, Default)]
 pub struct Moments {
-    all: RecordList<Kept>,
+    all: RecordList<PackedMoment>,
     /// The threads in order, and where those of each begin: they end where those of the next one do.
     begins: Vec<(Thread, u32)>,
     /// All of threads of which more was told later.
-    changed: HashMap<Thread, Vec<Kept>>,
+    changed: HashMap<Thread, Vec<PackedMoment>>,
 }
 
 impl Moments {
@@ -129,7 +129,7 @@ impl Moments {
     /// # Errors
     /// If a temporary file fails.
     pub fn of(unsorted: Unsorted) -> io::Result<Self> {
-        let sorted = unsorted.told.sorted()?;
+        let sorted = unsorted.sorter.sorted()?;
         let mut moments = Self { all: RecordList::within(MAX_BYTES), ..Self::default() };
         for told in sorted.iter() {
             let thread = (ProcessId(told.process), told.thread);
@@ -147,7 +147,7 @@ impl Moments {
     /// Adds one, behind those of its time.
     pub fn insert(&mut self, thread: Thread, moment: Moment) {
         let known = self.part(thread);
-        let mut all: Vec<Kept> = (0..known.len()).map(|place| known.get(place)).collect();
+        let mut all: Vec<PackedMoment> = (0..known.len()).map(|place| known.get(place)).collect();
         all.insert(all.partition_point(|known| known.at <= moment.at), moment.into());
         self.changed.insert(thread, all);
     }
@@ -192,8 +192,8 @@ impl Moments {
 
 /// The moments of one thread.
 enum Part<'m> {
-    Listed(&'m RecordList<Kept>, Range<usize>),
-    Changed(&'m [Kept]),
+    Listed(&'m RecordList<PackedMoment>, Range<usize>),
+    Changed(&'m [PackedMoment]),
 }
 
 impl Part<'_> {
@@ -204,7 +204,7 @@ impl Part<'_> {
         }
     }
 
-    fn get(&self, place: usize) -> Kept {
+    fn get(&self, place: usize) -> PackedMoment {
         match self {
             Self::Listed(list, places) => list.get(places.start + place),
             Self::Changed(all) => all[place],

@@ -45,12 +45,13 @@ const UNKNOWN_ROUND_TRIP_NS: u64 = 250_000;
 /// Window that is assumed where none was heard.
 const UNKNOWN_WINDOW_BYTES: u64 = 256 * 1024;
 
-/// Messages whose segments are unpacked in parallel while those before them are cut, one after the other; and how many bytes these may
-/// have where there is more than one.
+/// Messages whose segments are unpacked in parallel while those before them are cut, one after the other; and, where there is more than
+/// one, how many bytes those may have that are no longer than a piece, and how many segments the others.
 const READ_AT_ONCE: usize = 1024;
-const MAX_READ_BYTES: u64 = 96 << 20;
+const MAX_SHORT_BYTES: u64 = 4 << 20;
+const MAX_LONG_SEGMENTS: u64 = 1 << 16;
 /// Of these, those that one thread unpacks one behind the other, and segments for which it keeps memory: those of 32 MiB mostly.
-const READ_BY_ONE: usize = 32;
+const READ_BY_ONE: usize = 128;
 const MAX_KEPT_SEGMENTS: usize = 1 << 15;
 
 /// What kept a piece from leaving earlier.
@@ -138,13 +139,19 @@ struct SegmentsOf {
 
 impl<'m> Chunk<'m> {
     /// Takes the next messages, in place of those that it had.
-    fn fill(&mut self, all: &mut Peekable<impl Iterator<Item = Message<'m>>>) {
+    fn fill(&mut self, all: &mut Peekable<impl Iterator<Item = Message<'m>>>, streams: &PackedStreams) {
         self.messages.clear();
-        let mut left = MAX_READ_BYTES;
+        let (mut bytes, mut segments) = (MAX_SHORT_BYTES, MAX_LONG_SEGMENTS);
+        let mut fits = |message: &Message<'_>| {
+            if message.bytes <= PIECE_BYTES {
+                return charge(&mut bytes, message.bytes);
+            }
+            let (stream, part) = ((message.connection, message.from_client), (message.offset, message.bytes));
+            charge(&mut segments, streams.count_at_most(stream, part))
+        };
         while self.messages.len() < READ_AT_ONCE
-            && let Some(message) = all.next_if(|next| self.messages.is_empty() || next.bytes <= left)
+            && let Some(message) = all.next_if(|next| fits(next) || self.messages.is_empty())
         {
-            left = left.saturating_sub(message.bytes);
             self.messages.push(message);
         }
     }
@@ -158,7 +165,8 @@ impl<'m> Chunk<'m> {
             let message = &messages[*place];
             (message.connection, message.from_client, message.offset, *place)
         });
-        self.segments.resize_with(messages.len().div_ceil(READ_BY_ONE), SegmentsOf::default);
+        let parts = messages.len().div_ceil(READ_BY_ONE).max(self.segments.len());
+        self.segments.resize_with(parts, SegmentsOf::default);
         let parts = self.by_stream.par_chunks(READ_BY_ONE).zip(&mut self.segments);
         parts.try_for_each(|(places, out)| out.read(streams, places.iter().map(|place| &messages[*place])))?;
         self.places.clear();
@@ -177,6 +185,13 @@ impl<'m> Chunk<'m> {
         let segments = self.places.iter().map(|(part, lie)| &self.segments[*part].all[lie.clone()]);
         self.messages.iter().zip(segments)
     }
+}
+
+/// Takes what is left for one more, and says whether it was enough.
+fn charge(left: &mut u64, one: u64) -> bool {
+    let is_enough = one <= *left;
+    *left = left.saturating_sub(one);
+    is_enough
 }
 
 impl SegmentsOf {
@@ -210,10 +225,10 @@ impl Pieces {
         let mut streams = Streams::of(joined);
         let mut all = joined.messages.iter().peekable();
         let [mut chunk, mut next] = [(); 2].map(|()| Chunk::default());
-        chunk.fill(&mut all);
+        chunk.fill(&mut all, segments);
         chunk.read(segments)?;
         while !chunk.messages.is_empty() {
-            next.fill(&mut all);
+            next.fill(&mut all, segments);
             let cut = || -> io::Result<()> {
                 for (message, segments) in chunk.iter() {
                     let full_uplink = joined.full_uplinks.get(sender_host(joined, message).index());

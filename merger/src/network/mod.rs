@@ -32,7 +32,7 @@ pub(crate) use traffic::{FlowTraffic, Traffic};
 use plateau::{Plateau, plateau};
 use racks::{DirectedLink, Racks};
 use traffic::ByWindow;
-use windows::{Carried, Ends, Load, PARTS, Parts, Seen, WINDOW_NS, What};
+use windows::{Carried, Ends, Load, PARTS, Parts, Sample, WINDOW_NS, WindowSample};
 
 /// A link was full if it was so, and no other explains it, in so many windows: half a second in all.
 const FULL_WINDOWS: usize = 10;
@@ -98,7 +98,7 @@ impl<'r, 'h> Ways<'r, 'h> {
 
     /// The links whose load it is, and their bytes; `None` = it is nobody's. The sender's own link carries what the sender saw,
     /// the others what the receiver did.
-    fn of(&mut self, seen: &Seen) -> Option<(&[usize], Parts)> {
+    fn of(&mut self, seen: &WindowSample) -> Option<(&[usize], Parts)> {
         let (links, places) = (&mut self.links, &mut self.places);
         let way = self.known.entry(seen.ends).or_insert_with(|| {
             let way = self.racks.way(seen.ends).into_iter();
@@ -111,9 +111,9 @@ impl<'r, 'h> Ways<'r, 'h> {
             way.map(place).collect()
         });
         match seen.what {
-            What::Sent(parts) => Some((&way[..1], parts)),
-            What::Arrived(parts) => Some((&way[1..], parts)),
-            What::Took(_) | What::Lost => None,
+            Sample::Sent(parts) => Some((&way[..1], parts)),
+            Sample::Arrived(parts) => Some((&way[1..], parts)),
+            Sample::Took(_) | Sample::Lost => None,
         }
     }
 }
@@ -173,7 +173,7 @@ fn full_links<'h>(
 /// What went on in a window.
 struct Window<'w, 'h> {
     number: u64,
-    seen: &'w [Seen],
+    seen: &'w [WindowSample],
     /// What the links carried that are on a plateau.
     loads: BTreeMap<DirectedLink<'h>, Load>,
     traffic: &'w ByWindow,
@@ -225,7 +225,7 @@ impl Window<'_, '_> {
     /// The longest wait of what arrived: beyond the least time between the two.
     fn waited_ns(&self, ends: Ends) -> Option<u64> {
         let took = self.of(ends).find_map(|what| match what {
-            What::Took(ns) => Some(ns),
+            Sample::Took(ns) => Some(ns),
             _ => None,
         });
         took.map(|took| took.abs_diff(self.traffic.least_ns(ends)))
@@ -233,10 +233,10 @@ impl Window<'_, '_> {
 
     /// Whether packets that left were sent again.
     fn lost(&self, ends: Ends) -> bool {
-        self.of(ends).any(|what| what == What::Lost)
+        self.of(ends).any(|what| what == Sample::Lost)
     }
 
-    fn of(&self, ends: Ends) -> impl Iterator<Item = What> {
+    fn of(&self, ends: Ends) -> impl Iterator<Item = Sample> {
         self.seen.iter().filter(move |seen| seen.ends == ends).map(|seen| seen.what)
     }
 }

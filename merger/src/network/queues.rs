@@ -1,6 +1,6 @@
 //! How long bytes waited on their way, beyond the least time between two hosts.
 
-use super::windows::{Ends, Seen, WINDOW_NS, What, ends};
+use super::windows::{Ends, Sample, WINDOW_NS, WindowSample, ends};
 use crate::capture::flows::FlowKey;
 use crate::capture::observed::Observed;
 use crate::join::AddressBook;
@@ -14,7 +14,7 @@ pub(super) fn transit_times(
     views: &Views,
     book: &AddressBook,
     mut least: impl FnMut(Ends, i64),
-) -> Vec<Seen> {
+) -> Vec<WindowSample> {
     let view = |host: usize| views.iter().find(|(other, _)| *other == host).map(|(_, view)| &view.packets[..]);
     let mut seen = Vec::new();
     for forward in [false, true] {
@@ -24,9 +24,9 @@ pub(super) fn transit_times(
         both.iter().map(|(_, took)| *took).min().into_iter().for_each(|took| least(ends, took));
         for of_window in both.chunk_by(|(a, _), (b, _)| a / WINDOW_NS == b / WINDOW_NS) {
             let took = of_window.iter().map(|(_, took)| *took).max().unwrap_or(i64::MIN);
-            seen.push(Seen { window: of_window[0].0 / WINDOW_NS, ends, what: What::Took(took) });
+            seen.push(WindowSample { window: of_window[0].0 / WINDOW_NS, ends, what: Sample::Took(took) });
         }
-        let lost = again.into_iter().map(|left| Seen { window: left / WINDOW_NS, ends, what: What::Lost });
+        let lost = again.into_iter().map(|left| WindowSample { window: left / WINDOW_NS, ends, what: Sample::Lost });
         seen.extend(lost);
     }
     seen

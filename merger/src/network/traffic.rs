@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use super::queues::transit_times;
-use super::windows::{Ends, Seen, carried};
+use super::windows::{Ends, WindowSample, carried};
 use crate::join::{AddressBook, ObservedFlow};
 use crate::maps::HashMap;
 use crate::spilled::{RecordLog, SharedSorter};
@@ -13,14 +13,14 @@ use crate::survey::Views;
 /// What was seen of flows that were read.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    seen: SharedSorter<Seen>,
+    seen: SharedSorter<WindowSample>,
     least_ns: Mutex<HashMap<Ends, i64>>,
 }
 
 /// What was seen of one flow.
 #[derive(Debug, Default)]
 pub(crate) struct FlowTraffic {
-    seen: Vec<Seen>,
+    seen: Vec<WindowSample>,
     least_ns: Vec<(Ends, i64)>,
 }
 
@@ -54,7 +54,7 @@ impl Traffic {
     pub(super) fn by_window(self) -> io::Result<ByWindow> {
         let Self { seen, least_ns } = self;
         let (sorted, least_ns) = (seen.sorted(), least_ns.into_inner().unwrap_or_else(PoisonError::into_inner));
-        let mut joined: RecordLog<Seen> = RecordLog::default();
+        let mut joined: RecordLog<WindowSample> = RecordLog::default();
         let mut all = sorted.iter().peekable();
         while let Some(mut seen) = all.next() {
             while all.next_if(|next| seen.join(next)).is_some() {}
@@ -67,7 +67,7 @@ impl Traffic {
 
 /// What was seen, window by window.
 pub(super) struct ByWindow {
-    seen: RecordLog<Seen>,
+    seen: RecordLog<WindowSample>,
     least_ns: HashMap<Ends, i64>,
 }
 
@@ -76,7 +76,7 @@ impl ByWindow {
     ///
     /// # Errors
     /// If `at` fails, or a temporary file cannot be read.
-    pub fn each(&self, mut at: impl FnMut(u64, &[Seen]) -> io::Result<()>) -> io::Result<()> {
+    pub fn each(&self, mut at: impl FnMut(u64, &[WindowSample]) -> io::Result<()>) -> io::Result<()> {
         let (mut of_window, mut all) = (Vec::new(), self.seen.iter().peekable());
         while let Some(first) = all.next() {
             of_window.clear();

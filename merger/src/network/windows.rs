@@ -31,15 +31,15 @@ pub(super) type Parts = [u32; PARTS];
 
 /// What was seen in a window (number since the epoch) of what one host sent another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Seen {
+pub(super) struct WindowSample {
     pub window: u64,
     pub ends: Ends,
-    pub what: What,
+    pub what: Sample,
 }
 
 /// What can be seen in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
+pub(super) enum Sample {
     /// Frames, as the sender saw them.
     Sent(Parts),
     /// Frames, as the receiver saw them.
@@ -50,36 +50,36 @@ pub(super) enum What {
     Lost,
 }
 
-impl Seen {
+impl WindowSample {
     /// Adds what another one of the same kind, window and ends says; `false` if it is none.
     pub fn join(&mut self, other: &Self) -> bool {
         if (self.window, self.ends) != (other.window, other.ends) {
             return false;
         }
         match (&mut self.what, &other.what) {
-            (What::Sent(sums), What::Sent(parts)) | (What::Arrived(sums), What::Arrived(parts)) => {
+            (Sample::Sent(sums), Sample::Sent(parts)) | (Sample::Arrived(sums), Sample::Arrived(parts)) => {
                 sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum = sum.saturating_add(*part));
             }
-            (What::Took(longest), What::Took(took)) => *longest = (*took).max(*longest),
-            (What::Lost, What::Lost) => {}
+            (Sample::Took(longest), Sample::Took(took)) => *longest = (*took).max(*longest),
+            (Sample::Lost, Sample::Lost) => {}
             _ => return false,
         }
         true
     }
 }
 
-impl Record for Seen {
-    const BLANK: Self = Self { window: 0, ends: Ends { from: 0, to: 0 }, what: What::Lost };
+impl Record for WindowSample {
+    const BLANK: Self = Self { window: 0, ends: Ends { from: 0, to: 0 }, what: Sample::Lost };
     const BYTES: usize = 8 + 2 * 4 + 1 + 4 * PARTS;
 
     fn write(&self, out: &mut Writer<'_>) {
         self.window.write(out);
         [self.ends.from, self.ends.to].into_iter().for_each(|host| (host as u32).write(out));
         let (kind, parts) = match self.what {
-            What::Sent(parts) => (0, parts),
-            What::Arrived(parts) => (1, parts),
-            What::Took(ns) => (2, [ns as u32, (ns >> 32) as u32, 0, 0, 0]),
-            What::Lost => (3, [0; PARTS]),
+            Sample::Sent(parts) => (0, parts),
+            Sample::Arrived(parts) => (1, parts),
+            Sample::Took(ns) => (2, [ns as u32, (ns >> 32) as u32, 0, 0, 0]),
+            Sample::Lost => (3, [0; PARTS]),
         };
         out.bytes([kind]);
         parts.into_iter().for_each(|part| part.write(out));
@@ -91,10 +91,10 @@ impl Record for Seen {
         let kind = input.u8();
         let parts: Parts = std::array::from_fn(|_| input.u32());
         let what = match kind {
-            0 => What::Sent(parts),
-            1 => What::Arrived(parts),
-            2 => What::Took((u64::from(parts[0]) | u64::from(parts[1]) << 32) as i64),
-            _ => What::Lost,
+            0 => Sample::Sent(parts),
+            1 => Sample::Arrived(parts),
+            2 => Sample::Took((u64::from(parts[0]) | u64::from(parts[1]) << 32) as i64),
+            _ => Sample::Lost,
         };
         Self { window, ends, what }
     }
@@ -175,15 +175,15 @@ impl Record for Carried {
 }
 
 /// What a flow carried, as the hosts between which it went saw it. The packets' times are on one clock.
-pub(super) fn carried(key: &FlowKey, views: &Views, book: &AddressBook) -> Vec<Seen> {
+pub(super) fn carried(key: &FlowKey, views: &Views, book: &AddressBook) -> Vec<WindowSample> {
     let mut carried = Vec::new();
     let ways = [false, true].map(|forward| ends(key, forward, book));
     for (host, view) in views {
         let kinds = ways.map(|ends| {
             let ends = ends?;
-            let kind: fn(Parts) -> What = match *host {
-                host if host == ends.from => What::Sent,
-                host if host == ends.to => What::Arrived,
+            let kind: fn(Parts) -> Sample = match *host {
+                host if host == ends.from => Sample::Sent,
+                host if host == ends.to => Sample::Arrived,
                 _ => return None,
             };
             Some((ends, kind))
@@ -193,7 +193,7 @@ pub(super) fn carried(key: &FlowKey, views: &Views, book: &AddressBook) -> Vec<S
         }
         let mut take = |way: usize, summed: &Summed| {
             carried.extend(kinds[way].and_then(|(ends, kind)| {
-                Some(Seen { window: summed.begin_ns / WINDOW_NS, ends, what: kind(summed.parts()?) })
+                Some(WindowSample { window: summed.begin_ns / WINDOW_NS, ends, what: kind(summed.parts()?) })
             }));
         };
         // Both directions at once: of a long flow most is not in the processor's cache when it is looked at again.
@@ -259,22 +259,23 @@ mod tests {
 
     #[test]
     fn what_was_seen_is_read_as_it_was_written() {
-        for what in [What::Sent([1, 2, 3, 4, u32::MAX]), What::Arrived([7; PARTS]), What::Took(-3), What::Lost] {
-            let seen = Seen { window: 1 << 40, ends: Ends { from: 3, to: 2 }, what };
+        for what in [Sample::Sent([1, 2, 3, 4, u32::MAX]), Sample::Arrived([7; PARTS]), Sample::Took(-3), Sample::Lost]
+        {
+            let seen = WindowSample { window: 1 << 40, ends: Ends { from: 3, to: 2 }, what };
             let mut bytes = Vec::new();
             seen.write(&mut Writer::new(&mut bytes));
-            assert_eq!((bytes.len(), Seen::read(&mut Reader::new(&bytes))), (Seen::BYTES, seen));
+            assert_eq!((bytes.len(), WindowSample::read(&mut Reader::new(&bytes))), (WindowSample::BYTES, seen));
         }
     }
 
     #[test]
     fn what_was_seen_of_one_kind_at_one_time_is_joined() {
-        let seen = |window, what| Seen { window, ends: Ends { from: 0, to: 1 }, what };
-        let mut sent = seen(1, What::Sent([u32::MAX - 1, 0, 0, 0, 5]));
-        assert!(sent.join(&seen(1, What::Sent([2, 1, 0, 0, 5]))));
-        assert_eq!(sent.what, What::Sent([u32::MAX, 1, 0, 0, 10]));
-        assert!(!sent.join(&seen(1, What::Arrived([1; PARTS]))) && !sent.join(&seen(2, What::Sent([1; PARTS]))));
-        let mut took = seen(1, What::Took(-5));
-        assert!(took.join(&seen(1, What::Took(-7))) && took.what == What::Took(-5));
+        let seen = |window, what| WindowSample { window, ends: Ends { from: 0, to: 1 }, what };
+        let mut sent = seen(1, Sample::Sent([u32::MAX - 1, 0, 0, 0, 5]));
+        assert!(sent.join(&seen(1, Sample::Sent([2, 1, 0, 0, 5]))));
+        assert_eq!(sent.what, Sample::Sent([u32::MAX, 1, 0, 0, 10]));
+        assert!(!sent.join(&seen(1, Sample::Arrived([1; PARTS]))) && !sent.join(&seen(2, Sample::Sent([1; PARTS]))));
+        let mut took = seen(1, Sample::Took(-5));
+        assert!(took.join(&seen(1, Sample::Took(-7))) && took.what == Sample::Took(-5));
     }
 }

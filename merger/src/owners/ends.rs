@@ -109,12 +109,12 @@ impl Claim {
 }
 
 /// By number of an end: whose it was while it lived, as the kernel said. Nearly all have one.
-pub(super) struct Seen {
+pub(super) struct ScannedOwners {
     first: Vec<ProcessId>,
     others: HashMap<usize, Vec<ProcessId>>,
 }
 
-impl Seen {
+impl ScannedOwners {
     const NOBODY: ProcessId = ProcessId(u32::MAX);
 
     pub fn of(ends: usize) -> Self {

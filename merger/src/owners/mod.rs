@@ -25,7 +25,7 @@ use crate::processes::Processes;
 use crate::records::{begin_of, end_of, ends_of};
 use crate::spilled::{RecordLog, Sorter};
 use crate::varint::{MAX_BYTES, get, put};
-use ends::{Claim, Index, SLACK_NS, Seen};
+use ends::{Claim, Index, SLACK_NS, ScannedOwners};
 pub use listeners::Listeners;
 use listeners::is_here;
 
@@ -113,7 +113,7 @@ struct Scanned {
 }
 
 /// What else a record tells.
-enum Told {
+enum JvmFact {
     /// The size of a map output.
     Fetched(String, u32, FetchedSize),
     /// That a process serves.
@@ -177,14 +177,16 @@ pub fn investigate(
     };
     let look_at = |number: usize, host: usize, event: JvmEvent| {
         let mention = mention_of(number, host, &event);
-        let told = match event.record {
-            JvmRecord::Fetch { map, reduce, bytes, raw, .. } => Told::Fetched(map, reduce, FetchedSize { bytes, raw }),
-            JvmRecord::Rpc { .. } | JvmRecord::Block { .. } | JvmRecord::ShuffleServed { .. } => {
-                Told::Served(event.process)
+        let fact = match event.record {
+            JvmRecord::Fetch { map, reduce, bytes, raw, .. } => {
+                JvmFact::Fetched(map, reduce, FetchedSize { bytes, raw })
             }
-            _ => Told::Nothing,
+            JvmRecord::Rpc { .. } | JvmRecord::Block { .. } | JvmRecord::ShuffleServed { .. } => {
+                JvmFact::Served(event.process)
+            }
+            _ => JvmFact::Nothing,
         };
-        (mention, told)
+        (mention, fact)
     };
     let mut take_mention = |mention: Option<Mention>| match mention {
         Some(Mention::Connection { number, link, at_client, evidence, distance, process }) => {
@@ -196,16 +198,16 @@ pub fn investigate(
         None => {}
     };
     let mut stored = Ok(());
-    jvm.look(look_at, |(mention, told)| {
+    jvm.look(look_at, |(mention, fact)| {
         take_mention(mention);
-        match told {
-            Told::Fetched(map, reduce, size) => keep(&mut stored, fetched.push(&map, reduce, size)),
-            Told::Served(process) => _ = serving.insert(process),
-            Told::Nothing => {}
+        match fact {
+            JvmFact::Fetched(map, reduce, size) => keep(&mut stored, fetched.push(&map, reduce, size)),
+            JvmFact::Served(process) => _ = serving.insert(process),
+            JvmFact::Nothing => {}
         }
     });
     written.and(stored)?;
-    let mut seen = Seen::of(2 * links.len());
+    let mut seen = ScannedOwners::of(2 * links.len());
     // An end is of one host, whose scans are taken in their order.
     let taken = Mutex::new(|scan: &Scanned| {
         let Scanned { link, at_client, t, died, owner, tcp } = *scan;

@@ -244,6 +244,23 @@ fn hosts_that_only_jvms_tell_of_have_the_addresses_that_no_other_host_claims() {
     assert!(is_lost(&merged, &["x1/jvm-9-90.jsonl", "172.17.0.1"]));
 }
 
+/// Who fills his own share of the disk loses the records of his own JVMs.
+#[test]
+fn whose_records_found_no_room_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    world().write(folder.path());
+    let clock = JvmRecord::Clock { t: at(1), mono: 0, dropped: 3, unwritten: 2, cpu_ns: 0, agent_ns: 0 };
+    fs::create_dir_all(folder.path().join("w1/jvm/1001")).unwrap();
+    write_lines(&folder.path().join("w1/jvm/1001/jvm-9-90.jsonl"), &[header(9, "10.0.0.2"), clock]);
+    let merged = merged(folder.path());
+    assert!(
+        is_lost(&merged, &["w1/jvm/1001: records of JVM 9 for which there was no room"]),
+        "{:?}",
+        merged.joined.losses
+    );
+    assert!(is_lost(&merged, &["w1/jvm/1001: records dropped in JVM 9"]), "{:?}", merged.joined.losses);
+}
+
 #[test]
 fn counts_beyond_all_measure_do_not_run_over() {
     let folder = tempfile::tempdir().unwrap();

@@ -103,7 +103,7 @@ pub(super) fn make(
     let with: Vec<_> = listed.iter().zip(&locks).collect();
     let sum = digest::of(&settings.merger.bytes);
     fleet.each_shown("digest", &with, |session, (listed, lock), bar| {
-        let listed = listed.as_ref().map_err(|reason| SshError::Said(reason.clone()))?;
+        let listed = listed.as_ref().map_err(|reason| SshError::Reported(reason.clone()))?;
         agents::locked(lock)?;
         may_be_made(listed, settings)?;
         bring(session, places, settings, &sum)?;

@@ -64,7 +64,7 @@ pub fn collect(fleet: &Fleet, settings: &Settings) -> Result<Report, CollectErro
         Some(made) => made.iter().flatten().map(|made| made.size).fold(0, u64::saturating_add),
         None => listed.iter().flatten().map(HostListing::bytes).fold(0, u64::saturating_add),
     };
-    let free = trace::budget::free_bytes(&settings.out).unwrap_or(u64::MAX).saturating_add(here(&settings.out));
+    let free = trace::budget::free_bytes(&settings.out).unwrap_or(u64::MAX).saturating_add(folder_bytes(&settings.out));
     if total > free {
         report.problems.push(format!(
             "{} are to be fetched, and {} are free in {}: choose another --out, or less of each host with --max-bytes",
@@ -121,11 +121,11 @@ pub fn collect(fleet: &Fleet, settings: &Settings) -> Result<Report, CollectErro
 }
 
 /// What lies in a capture already, bytes: it is not fetched again.
-fn here(folder: &Path) -> u64 {
+fn folder_bytes(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.filter_map(|entry| {
         let about = entry.metadata().ok()?;
-        Some(if about.is_dir() { here(&entry.path()) } else { about.len() })
+        Some(if about.is_dir() { folder_bytes(&entry.path()) } else { about.len() })
     });
     sizes.fold(0, u64::saturating_add)
 }

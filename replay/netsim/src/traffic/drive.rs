@@ -7,7 +7,7 @@ use super::background::{BACKGROUND, is_background};
 use super::bursts::Burst;
 use super::losing::FullQueue;
 use super::options::RunOptions;
-use super::sources::{Fate, Room};
+use super::sources::{Admission, Injection};
 use super::steps::Settling;
 use super::{Plan, Sources};
 use crate::engine::{self, Workload};
@@ -181,17 +181,17 @@ impl Lanes {
 }
 
 /// Whether the host of `message` takes it; `above`: whether nobody hands anything over.
-fn room<F: PacketFabric<Meter>>(fabric: &F, plan: &Plan, above: bool, message: &Message) -> Room {
+fn room<F: PacketFabric<Meter>>(fabric: &F, plan: &Plan, above: bool, message: &Message) -> Admission {
     if above {
-        return Room::Wait;
+        return Admission::Wait;
     }
     match (plan.injection_queue, plan.full_queue) {
         // A host that waits holds one message, whichever queue that waits for.
         (Some(most), full) if fabric.is_full(message, most, full == FullQueue::Wait) == Some(true) => match full {
-            FullQueue::Wait => Room::Wait,
-            FullQueue::Drop => Room::Drop,
+            FullQueue::Wait => Admission::Wait,
+            FullQueue::Drop => Admission::Drop,
         },
-        _ => Room::Free,
+        _ => Admission::Free,
     }
 }
 
@@ -244,17 +244,17 @@ impl<P: FnMut(Progress), const REACTS: bool> Traffic<'_, '_, P, REACTS> {
         let plan = self.plan;
         while let Some(fate) = self.sources.next_at(now, |message| room(fabric, plan, above, message)) {
             match fate {
-                Fate::HandedOver(message) => {
+                Injection::HandedOver(message) => {
                     fabric.observer().handed_over(now, &message);
                     fabric.send(now, &message);
                 }
-                Fate::Refused(message) => fabric.observer().refused(now, &message),
+                Injection::Refused(message) => fabric.observer().refused(now, &message),
             }
         }
         let Some(background) = &mut self.background else { return };
         // What finds no room is not measured either.
         while let Some(fate) = background.next_at(now, |message| room(fabric, plan, above, message)) {
-            if let Fate::HandedOver(message) = fate {
+            if let Injection::HandedOver(message) = fate {
                 fabric.send(now, &Message { token: Token(message.token.0 | BACKGROUND), ..message });
             }
         }

@@ -47,7 +47,7 @@ pub use ping_pong_sources::PingPongSources;
 pub use plan::Plan;
 pub use ranks::{RankAnswer, RankOrder, run_on_ranks};
 pub use run::{TrafficRun, TrafficRunError, run, run_on};
-pub use sources::{DrawnSources, Fate, Room, Sending, Sources};
+pub use sources::{Admission, DrawnSources, Injection, Sending, Sources};
 pub use span::Span;
 pub use steps::{Convergence, StepPlan};
 pub use table::{TableError, TimedMessage, read_table};

@@ -56,7 +56,7 @@ pub enum Sources<'a> {
 
 /// Whether a host takes a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum Admission {
     /// It does.
     Free,
     /// Not now: it draws none for this time.
@@ -67,7 +67,7 @@ pub enum Room {
 
 /// What becomes of a message whose time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Injection {
     /// It is handed over.
     HandedOver(Message),
     /// It is lost, as its host has no room for it.
@@ -203,10 +203,10 @@ impl<'a> Sources<'a> {
     }
 
     /// The next message, if its time is `now`; `room` says whether its host takes it.
-    pub fn next_at(&mut self, now: SimTime, room: impl Fn(&Message) -> Room) -> Option<Fate> {
+    pub fn next_at(&mut self, now: SimTime, room: impl Fn(&Message) -> Admission) -> Option<Injection> {
         match self {
-            Self::Bursts(sources) => sources.next_at(now).map(Fate::HandedOver),
-            Self::PingPong(sources) => sources.next_at(now).map(Fate::HandedOver),
+            Self::Bursts(sources) => sources.next_at(now).map(Injection::HandedOver),
+            Self::PingPong(sources) => sources.next_at(now).map(Injection::HandedOver),
             Self::Drawn(sources) => sources.next_at(now, room),
             Self::Table { messages, next, counts, flows } => {
                 let timed = messages.get(*next).filter(|message| message.at == now)?;
@@ -214,7 +214,7 @@ impl<'a> Sources<'a> {
                 let count = &mut counts[timed.source as usize];
                 let message = of_table(timed, *count, *flows);
                 *count += 1;
-                Some(Fate::HandedOver(message))
+                Some(Injection::HandedOver(message))
             }
         }
     }
@@ -262,12 +262,12 @@ impl DrawnSources<'_> {
     }
 
     /// The next message that a host owes at `now`.
-    fn owed_at(&mut self, now: SimTime, room: &impl Fn(&Message) -> Room) -> Option<Fate> {
+    fn owed_at(&mut self, now: SimTime, room: &impl Fn(&Message) -> Admission) -> Option<Injection> {
         loop {
             let (_, host) = self.owing.pop_until(now)?;
             let message = self.drawing.message(host, self.number(host));
-            let room = message.as_ref().map_or(Room::Free, room);
-            if room == Room::Wait {
+            let room = message.as_ref().map_or(Admission::Free, room);
+            if room == Admission::Wait {
                 self.owes(host, now);
                 continue;
             }
@@ -278,7 +278,7 @@ impl DrawnSources<'_> {
                 self.owes(host, now);
             }
             if let Some(message) = message {
-                return Some(fate(message, room));
+                return Some(injection(message, room));
             }
         }
     }
@@ -290,7 +290,7 @@ impl DrawnSources<'_> {
         self.sources[place].count - refused + self.reactions.get(place).map_or(0, |reactions| reactions.count)
     }
 
-    fn next_at(&mut self, now: SimTime, room: impl Fn(&Message) -> Room) -> Option<Fate> {
+    fn next_at(&mut self, now: SimTime, room: impl Fn(&Message) -> Admission) -> Option<Injection> {
         if !self.reactions.is_empty()
             && let Some(fate) = self.owed_at(now, &room)
         {
@@ -302,20 +302,22 @@ impl DrawnSources<'_> {
             self.sources[host as usize].count += 1;
             self.schedule(host);
             let Some(message) = self.drawing.message(host, count) else { continue };
-            let Some(refused) = self.refused.get_mut(host as usize) else { return Some(Fate::HandedOver(message)) };
+            let Some(refused) = self.refused.get_mut(host as usize) else {
+                return Some(Injection::HandedOver(message));
+            };
             match room(&message) {
-                Room::Wait => *refused += 1,
-                room => return Some(fate(message, room)),
+                Admission::Wait => *refused += 1,
+                room => return Some(injection(message, room)),
             }
         }
     }
 }
 
 /// What becomes of `message`, whose host does not wait.
-const fn fate(message: Message, room: Room) -> Fate {
+const fn injection(message: Message, room: Admission) -> Injection {
     match room {
-        Room::Free | Room::Wait => Fate::HandedOver(message),
-        Room::Drop => Fate::Refused(message),
+        Admission::Free | Admission::Wait => Injection::HandedOver(message),
+        Admission::Drop => Injection::Refused(message),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::Plan;
 use super::drive::{Progress, Raw, TELL};
-use super::sources::{Fate, HostSources, Room, Sending, Sources};
+use super::sources::{Admission, HostSources, Injection, Sending, Sources};
 use super::steps::Settling;
 use crate::fabric::FabricError;
 use crate::fabric::optimistic::OptimisticOptions;
@@ -59,7 +59,7 @@ fn ends_in_order(sending: &Sending, hosts: u32) -> impl FnMut(SimTime) -> Option
     let mut sources = Sources::new(sending, hosts);
     move |until| loop {
         let at = sources.next_time().filter(|at| *at < until)?;
-        if let Some(Fate::HandedOver(message)) = sources.next_at(at, |_| Room::Free) {
+        if let Some(Injection::HandedOver(message)) = sources.next_at(at, |_| Admission::Free) {
             return Some((message.source, message.destination));
         }
     }

@@ -2,7 +2,9 @@
 
 use netsim::fabric::packet::{LinkTime, Message};
 use netsim::time::SimTime;
-use netsim::traffic::{Arrivals, Destinations, Drawing, Fate, Plan, Room, Sending, Sources, Span, TrafficConfig};
+use netsim::traffic::{
+    Admission, Arrivals, Destinations, Drawing, Injection, Plan, Sending, Sources, Span, TrafficConfig,
+};
 use netsim::units::Rate;
 
 /// 100 Gbit/s, flits of 64 bytes: a cycle is 5,120 ps. Packets have 8 flits.
@@ -39,7 +41,7 @@ fn messages(config: &TrafficConfig, hosts: u32, seed: u64) -> Vec<(SimTime, Mess
     let mut sources = Sources::new(&sending, hosts);
     let mut all = Vec::new();
     while let Some(now) = sources.next_time() {
-        while let Some(Fate::HandedOver(message)) = sources.next_at(now, |_| Room::Free) {
+        while let Some(Injection::HandedOver(message)) = sources.next_at(now, |_| Admission::Free) {
             all.push((now, message));
         }
     }

@@ -15,7 +15,7 @@ use crate::topology::{LinkId, NodeId};
 use strength_reduce::StrengthReducedU32;
 
 /// A switch in a cycle.
-struct Here {
+struct SwitchCycle {
     number: u32,
     /// What all its draws of this cycle come from.
     drawn: u64,
@@ -169,7 +169,7 @@ impl<O: Observer> InputOutputQueued<O> {
         let mut sent = 0;
         if !state.asking.is_empty::<WIDE>() {
             let drawn = draw(self.config.seed, (1 << 61) + u64::from(number), now);
-            let granted = self.all_ask::<WIDE>(one, &Here { number, drawn }, state);
+            let granted = self.all_ask::<WIDE>(one, &SwitchCycle { number, drawn }, state);
             sent = one.grant::<WIDE>(state, granted, now);
         }
         // No output is among these by which one has left.
@@ -184,7 +184,7 @@ impl<O: Observer> InputOutputQueued<O> {
 
     /// The first packets of VCs of inputs of a switch ask. Returns the VCs of outputs that they are granted; `takers` says to which.
     #[inline(always)]
-    fn all_ask<const WIDE: bool>(&self, one: &mut OneFlit, here: &Here, state: &Switch) -> Bits {
+    fn all_ask<const WIDE: bool>(&self, one: &mut OneFlit, here: &SwitchCycle, state: &Switch) -> Bits {
         let (mut asking, mut granted, open) = (state.asking, Bits::NONE, state.open);
         // Looked up once for all of them.
         let asked = one.asked(here.number, state);
@@ -208,7 +208,7 @@ impl<O: Observer> InputOutputQueued<O> {
     /// Whether the packet of `in_vc` is to have `out_vc`, and not that of `other`: those that hosts sent come last, then it is the one with the
     /// least number drawn.
     #[inline(never)]
-    fn prevails(&self, here: &Here, state: &Switch, (in_vc, other): (u32, u32), out_vc: u32) -> bool {
+    fn prevails(&self, here: &SwitchCycle, state: &Switch, (in_vc, other): (u32, u32), out_vc: u32) -> bool {
         let rank = |in_vc: u32| {
             let from_host = || self.inputs[((state.first_in_vc + in_vc) / self.by_vcs) as usize].from_host;
             let later = self.config.transit_priority && from_host();
@@ -219,7 +219,13 @@ impl<O: Observer> InputOutputQueued<O> {
     }
 
     /// The same where its ways are reckoned.
-    fn one_of_ways<const WIDE: bool>(&self, here: &Here, state: &Switch, in_vc: u32, packet: &Packet) -> Option<u32> {
+    fn one_of_ways<const WIDE: bool>(
+        &self,
+        here: &SwitchCycle,
+        state: &Switch,
+        in_vc: u32,
+        packet: &Packet,
+    ) -> Option<u32> {
         let (input, vc) = StrengthReducedU32::div_rem(state.first_in_vc + in_vc, self.by_vcs);
         let link = self.inputs[input as usize].link;
         let mut single = [link];
@@ -254,7 +260,7 @@ impl<O: Observer> InputOutputQueued<O> {
 
 /// One of the VCs of `run` with room, as `open` has them, for the first packet of `in_vc`.
 #[inline(always)]
-fn one_of_run<const WIDE: bool>(run: VcRun, open: Bits, here: &Here, in_vc: u32) -> Option<u32> {
+fn one_of_run<const WIDE: bool>(run: VcRun, open: Bits, here: &SwitchCycle, in_vc: u32) -> Option<u32> {
     let (first, width) = (u32::from(run.first), u32::from(run.count));
     let of_run = u64::MAX >> (u64::BITS.wrapping_sub(width) & 63);
     let mut mask = open.from::<WIDE>(first) & of_run;

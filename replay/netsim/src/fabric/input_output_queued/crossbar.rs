@@ -19,7 +19,7 @@ pub(super) struct Ways<'a> {
 }
 
 /// A switch in a cycle.
-struct Here {
+struct SwitchCycle {
     switch: u32,
     now: u64,
     /// The first VC of its inputs and of its outputs.
@@ -42,7 +42,7 @@ impl<O: Observer> InputOutputQueued<O> {
 
     /// Grants what can be granted at `switch` in the cycle `now`. Returns whether packets still ask.
     pub(super) fn switch_works(&mut self, switch: u32, now: u64) -> bool {
-        let here = Here {
+        let here = SwitchCycle {
             switch,
             now,
             first_input_vc: self.ports.inputs_of(switch).0 * self.vcs,
@@ -108,7 +108,7 @@ impl<O: Observer> InputOutputQueued<O> {
     }
 
     /// What the packet that is first in `input_vc` asks for; `found` is what it may ask for.
-    fn ask(&self, here: &Here, input_vc: u32, found: &mut Vec<Found>, asked: &mut Vec<Asked>) {
+    fn ask(&self, here: &SwitchCycle, input_vc: u32, found: &mut Vec<Found>, asked: &mut Vec<Asked>) {
         let Some(id) = self.input_vcs[input_vc as usize].waiting.front() else { return };
         let packet = self.packets.get(*id);
         let (input, vc) = StrengthReducedU32::div_rem(input_vc, self.by_vcs);
@@ -163,7 +163,7 @@ impl<O: Observer> InputOutputQueued<O> {
     }
 
     /// Leaves of `asked` what the separable allocator grants.
-    fn match_asked(&mut self, here: &Here, asked: &mut Vec<Asked>) {
+    fn match_asked(&mut self, here: &SwitchCycle, asked: &mut Vec<Asked>) {
         let Some(allocator) = self.config.allocator else { return };
         asked.sort_unstable_by_key(|asked| (asked.input_vc, asked.output_vc));
         let (input_vcs, output_vcs) =

@@ -78,7 +78,7 @@ enum Event {
     /// A packet has arrived at a host.
     Delivered { link: LinkId, packet: PacketId },
     /// The queue at the end of an output's link has room for one packet more.
-    Room { output: u32 },
+    BufferFree { output: u32 },
     /// A switch looks after the packet in its engine.
     Engine { switch: u32 },
     /// An output looks whether a packet may leave.
@@ -263,7 +263,7 @@ impl<O: Observer> Spinnaker<O> {
             occupancy.leaves(link.into(), now, now + 1);
         }
         let sender = self.ports.output_of(link);
-        self.calendar.put(now + 1 + u64::from(self.delays[link.back()]), Event::Room { output: sender });
+        self.calendar.put(now + 1 + u64::from(self.delays[link.back()]), Event::BufferFree { output: sender });
         let outputs = self.way(NodeId(self.topology.hosts() + switch), link, id);
         let ready = now + u64::from(self.config.routing_cycles);
         let lost = ready + u64::from(self.config.wait);
@@ -473,7 +473,7 @@ impl<O: Observer> ClockedNetwork for Spinnaker<O> {
                 Event::Delivered { link, packet } => {
                     self.deliver(packet, self.topology.link(link).to, now, deliveries);
                 }
-                Event::Room { output } => {
+                Event::BufferFree { output } => {
                     self.outputs[output as usize].room += 1;
                     self.wake_output(output);
                 }

@@ -46,7 +46,7 @@ impl Device {
 }
 
 /// What is said of a device where it is described.
-pub(super) struct Said<'t> {
+pub(super) struct DeviceDescription<'t> {
     pub(super) switch: bool,
     pub(super) size: u8,
     pub(super) guid: Option<u64>,
@@ -121,7 +121,7 @@ impl Devices {
     }
 
     /// What the file says of a device; the same again is no harm.
-    pub(super) fn describe(&mut self, device: usize, said: &Said<'_>, line: usize) -> Result<(), String> {
+    pub(super) fn describe(&mut self, device: usize, said: &DeviceDescription<'_>, line: usize) -> Result<(), String> {
         let device = &mut self.devices[device];
         if device.line > 0 && (device.switch, device.size) != (said.switch, said.size) {
             return Err(format!("{} is described differently in line {}", device.id, device.line));

@@ -13,7 +13,7 @@
 //! What stands behind `#` is the only place of LIDs; ibsim's files have neither that nor GUIDs.
 
 use super::super::text::{Graph, Wrong};
-use super::devices::{Devices, Lid, Said, lid, number, port};
+use super::devices::{DeviceDescription, Devices, Lid, lid, number, port};
 
 /// Reads a file.
 pub(in super::super) fn parse(text: &str) -> Result<Graph, Wrong> {
@@ -112,7 +112,7 @@ fn device(
     if devices.is_described(device) {
         return Err(format!("\"{id}\" is described twice"));
     }
-    devices.describe(device, &Said { switch, size, guid, description }, line)?;
+    devices.describe(device, &DeviceDescription { switch, size, guid, description }, line)?;
     if switch {
         devices.address(device, 0, lid_in(behind)?, None, line)?;
     }

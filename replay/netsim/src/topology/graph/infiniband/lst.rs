@@ -8,7 +8,7 @@
 //! All numbers are hexadecimal.
 
 use super::super::text::{Graph, Wrong};
-use super::devices::{Devices, Lid, Said, lid, number, port};
+use super::devices::{DeviceDescription, Devices, Lid, lid, number, port};
 
 /// Reads a file.
 pub(in super::super) fn parse(text: &str) -> Result<Graph, Wrong> {
@@ -73,7 +73,11 @@ fn end<'t>(devices: &mut Devices, text: &'t str, line: usize) -> Result<((usize,
     let size = size.ok_or_else(|| missing("Ports"))?;
     let lid = own_lid.ok_or_else(|| missing("LID"))?.map(|base| Lid { base, lmc: 0 });
     let device = devices.number(&format!("{guid:016x}"));
-    devices.describe(device, &Said { switch, size, guid: Some(guid), description: description.trim() }, line)?;
+    devices.describe(
+        device,
+        &DeviceDescription { switch, size, guid: Some(guid), description: description.trim() },
+        line,
+    )?;
     devices.address(device, port, lid, port_guid, line)?;
     Ok(((device, port), rest))
 }
