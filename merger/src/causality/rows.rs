@@ -13,6 +13,8 @@ use crate::spilled::{Reader, Record, RecordList, Sorter, Writer};
 
 /// Events in a batch of rows at most.
 const BATCH: usize = 4096;
+/// With so many causes it is full before; those of the last event come in addition.
+const MAX_BATCH_CAUSES: usize = 8 * BATCH;
 
 /// Events that follow on each other, with what they wait for.
 #[derive(Clone, Debug)]
@@ -71,7 +73,7 @@ const HANDED_BYTES: usize = 4 << 20;
 
 impl RowCounts {
     /// Counts a batch, which is given on.
-    fn with(&mut self, batch: RowBatch) -> RowBatch {
+    fn count(&mut self, batch: RowBatch) -> RowBatch {
         self.events += batch.events.len() as u64;
         self.dependencies += batch.causes.len() as u64;
         batch
@@ -86,6 +88,11 @@ impl RowBatch {
             causes: Vec::with_capacity(2 * BATCH),
             names: Arc::clone(names),
         }
+    }
+
+    /// Whether no more events are to be added. Damaged records could give some many causes.
+    fn is_full(&self) -> bool {
+        self.events.len() == BATCH || self.causes.len() >= MAX_BATCH_CAUSES
     }
 
     /// Nodes, in the order of their ids.
@@ -198,14 +205,17 @@ pub fn make(graph: &Graph, mut take: impl FnMut(RowBatch) -> bool) -> Result<Row
         }
         for draft in &same {
             counts.cyclic += batch.add(graph, *draft as usize, &mut handed);
-            if batch.events.len() == BATCH {
-                let next = RowBatch::new(batch.first + number(BATCH), &names);
-                wants_more &= take(counts.with(std::mem::replace(&mut batch, next)));
+            if batch.is_full() {
+                let next = RowBatch::new(batch.first + number(batch.events.len()), &names);
+                wants_more = take(counts.count(std::mem::replace(&mut batch, next)));
+            }
+            if !wants_more {
+                break;
             }
         }
     }
     if wants_more {
-        take(counts.with(batch));
+        take(counts.count(batch));
     }
     sorted.check()?;
     handed.check()?;

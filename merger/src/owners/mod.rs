@@ -209,7 +209,7 @@ pub fn investigate(
     written.and(stored)?;
     let mut seen = ScannedOwners::of(2 * links.len());
     // An end is of one host, whose scans are taken in their order.
-    let taken = Mutex::new(|scan: &Scanned| {
+    let take_scan = Mutex::new(|scan: &Scanned| {
         let Scanned { link, at_client, t, died, owner, tcp } = *scan;
         if let Some((process, distance)) = owner {
             claim(link, at_client, OwnerEvidence::Scan, distance, process);
@@ -244,7 +244,7 @@ pub fn investigate(
             if some.is_empty() {
                 return;
             }
-            some.iter().for_each(&mut *taken.lock().unwrap_or_else(PoisonError::into_inner));
+            some.iter().for_each(&mut *take_scan.lock().unwrap_or_else(PoisonError::into_inner));
         }
     });
     for (number, link) in links.iter().enumerate() {
