@@ -247,6 +247,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::spilled::read_back;
 
     proptest! {
         #[test]
@@ -266,9 +267,7 @@ mod tests {
             prop_assert_eq!(limits.len(), rows.len());
             prop_assert_eq!(limits.iter().collect::<Vec<_>>(), &rows[..]);
             for record in rows.iter().map(LimitRecord::from) {
-                let mut bytes = Vec::new();
-                record.write(&mut Writer::new(&mut bytes));
-                prop_assert_eq!((bytes.len(), LimitRecord::read(&mut Reader::new(&bytes))), (LimitRecord::BYTES, record));
+                prop_assert_eq!(read_back(&record), record);
             }
         }
     }

@@ -165,6 +165,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::spilled::read_back;
 
     prop_compose! {
         fn direction()(
@@ -194,9 +195,7 @@ mod tests {
             let [of_client, of_server] = places.map(|[at, bytes, first_block, segments]| StreamPlace { at, bytes, first_block, segments });
             let streams = (of_client, of_server);
             let read = Read { connection, protocol, messages, streams, directions: [client, server] };
-            let mut bytes = Vec::new();
-            read.write(&mut Writer::new(&mut bytes));
-            prop_assert_eq!((bytes.len(), Read::read(&mut Reader::new(&bytes))), (Read::BYTES, read));
+            prop_assert_eq!(read_back(&read), read);
         }
     }
 }

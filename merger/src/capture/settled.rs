@@ -296,6 +296,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::spilled::read_back;
 
     fn flow(number: u32, parts: Vec<(u64, u32)>, bytes: &[u8]) -> StoredFlow<'_> {
         let address = |host: u8| SocketAddr::from(([10, 0, host, (number >> 16) as u8], number as u16));
@@ -342,9 +343,7 @@ mod tests {
             let address = |ip: &str, port: u16| SocketAddr::new(ip.parse().unwrap(), port);
             let (key, _) = FlowKey::of(address(low, ports.0), address("10.1.0.1", ports.1), host);
             let flow = SettledFlow { key, first_part, parts, packets, several_files };
-            let mut bytes = Vec::new();
-            flow.write(&mut Writer::new(&mut bytes));
-            prop_assert_eq!((bytes.len(), SettledFlow::read(&mut Reader::new(&bytes))), (SettledFlow::BYTES, flow));
+            prop_assert_eq!(read_back(&flow), flow);
         }
     }
 }

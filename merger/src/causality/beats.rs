@@ -114,6 +114,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use super::*;
+    use crate::spilled::read_back;
 
     #[test]
     fn beats_lie_by_timer() {
@@ -129,8 +130,6 @@ mod tests {
         assert_eq!([0, 5, 6, 10].map(|at| of(0).partition_point(|beat| beat.times_ns[0] < at)), [0, 1, 2, 3]);
         assert_eq!(beats.timers().map(|of| of.last().is_some()).collect::<Vec<_>>(), [true, false, true]);
         assert!(beats.check().is_ok());
-        let mut bytes = Vec::new();
-        beat(7).write(&mut Writer::new(&mut bytes));
-        assert_eq!((bytes.len(), Beat::read(&mut Reader::new(&bytes))), (Beat::BYTES, beat(7)));
+        assert_eq!(read_back(&beat(7)), beat(7));
     }
 }

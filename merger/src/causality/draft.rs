@@ -17,7 +17,7 @@ use crate::spilled::{Record as _, RecordList};
 pub const SLACK_NS: u64 = 100_000;
 
 /// Memory that causes take at most, bytes: those of an event are looked at when it gets them.
-const CAUSES_BYTES: usize = 4 << 20;
+const CAUSES_BYTES: usize = 1 << 20;
 
 /// The graph under construction.
 #[derive(Debug)]
@@ -160,17 +160,17 @@ impl Graph {
 
     /// When the event happened in the recording.
     pub fn happened(&self, event: Draft) -> u64 {
-        self.events.look(event, |event| event.happened_ns)
+        self.events.get(event).happened_ns
     }
 
     /// When its last byte had arrived in the recording.
     pub fn arrived(&self, event: Draft) -> u64 {
-        self.events.look(event, |event| event.arrived_ns)
+        self.events.get(event).arrived_ns
     }
 
     /// Payload bytes; 0 of marks.
     pub fn bytes(&self, event: Draft) -> u64 {
-        self.events.look(event, Event::bytes)
+        self.events.get(event).bytes()
     }
 
     /// Lets a send carry more bytes.
@@ -180,22 +180,22 @@ impl Graph {
 
     /// Where it happens.
     pub fn process(&self, event: Draft) -> Option<ProcessId> {
-        some(self.events.look(event, |event| event.process)).map(ProcessId)
+        some(self.events.get(event).process).map(ProcessId)
     }
 
     /// The message of a send.
     pub fn message(&self, event: Draft) -> Option<MessageId> {
-        some(self.events.look(event, |event| event.message)).map(MessageId)
+        some(self.events.get(event).message).map(MessageId)
     }
 
     /// Whether it is a send of a client.
     pub fn is_from_client(&self, event: Draft) -> bool {
-        self.events.look(event, |event| event.is(FROM_CLIENT))
+        self.events.get(event).is(FROM_CLIENT)
     }
 
     /// Whether it is part of a timer's beat.
     pub fn is_beat(&self, event: Draft) -> bool {
-        self.events.look(event, |event| event.timer != NONE)
+        self.events.get(event).timer != NONE
     }
 
     /// Notes that a send is part of a timer's beat of that number.
@@ -205,7 +205,7 @@ impl Graph {
 
     /// Whether the network alone decided when it left: it is handed over with what it waits for, without delay.
     pub fn is_paced(&self, event: Draft) -> bool {
-        self.events.look(event, |event| event.is(PACED))
+        self.events.get(event).is(PACED)
     }
 
     /// Notes whether the network alone decided when it left.
@@ -224,7 +224,7 @@ impl Graph {
     pub fn add_beats(&mut self, beats: impl Iterator<Item = [Draft; 2]>) {
         let events = &self.events;
         self.beats.add(beats.map(|halves| {
-            let times_ns = halves.map(|half| events.look(half, |event| event.happened_ns));
+            let times_ns = halves.map(|half| events.get(half).happened_ns);
             Beat { request: halves[0], response: halves[1], times_ns }
         }));
     }
@@ -251,7 +251,7 @@ impl Graph {
 
     /// The causes of an event with their places among all.
     pub(super) fn links(&self, event: Draft) -> impl Iterator<Item = (usize, Link)> + '_ {
-        let mut next = self.events.look(event, |event| event.causes);
+        let mut next = self.events.get(event).causes;
         std::iter::from_fn(move || {
             let place = next as usize;
             let link = (place < self.causes.len()).then(|| self.causes.get(place))?;
@@ -329,6 +329,6 @@ impl Graph {
 
     /// Whether nothing is known yet of what the event waits for.
     pub fn is_root(&self, event: Draft) -> bool {
-        self.events.look(event, |event| event.causes == NONE)
+        self.events.get(event).causes == NONE
     }
 }

@@ -114,6 +114,7 @@ impl Record for Event {
         out.bytes([self.flags]);
     }
 
+    #[inline]
     fn read(input: &mut Reader<'_>) -> Self {
         Self {
             happened_ns: input.u64(),
@@ -172,6 +173,7 @@ impl Record for Link {
         out.bytes([self.on as u8, self.carrier.map_or(u8::MAX, |carrier| carrier as u8), self.evidence as u8]);
     }
 
+    #[inline]
     fn read(input: &mut Reader<'_>) -> Self {
         Self {
             event: input.u32(),
@@ -206,6 +208,7 @@ impl Record for Place {
         self.0.write(out);
     }
 
+    #[inline]
     fn read(input: &mut Reader<'_>) -> Self {
         Self(input.u32())
     }
@@ -224,12 +227,7 @@ pub(super) fn some(id: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn again<T: Record>(record: &T) -> (usize, T) {
-        let mut bytes = Vec::new();
-        record.write(&mut Writer::new(&mut bytes));
-        (bytes.len(), T::read(&mut Reader::new(&bytes)))
-    }
+    use crate::spilled::read_back;
 
     #[test]
     fn causes_are_read_as_they_were_written() {
@@ -237,8 +235,8 @@ mod tests {
             for by in [None, Some((TimerId(7), Carrier::Request)), Some((TimerId(0), Carrier::Response))] {
                 for on in On::ALL {
                     let link = Link { next: 3, ..Link::of(Cause { event: 5, on: *on, by, evidence: *evidence }) };
-                    let (length, read) = again(&link);
-                    assert_eq!((length, read.cause(), read.next), (Link::BYTES, link.cause(), 3));
+                    let read = read_back(&link);
+                    assert_eq!((read.cause(), read.next), (link.cause(), 3));
                 }
             }
         }
@@ -260,7 +258,6 @@ mod tests {
             name: 11,
             flags: FROM_CLIENT | PACED,
         };
-        let (length, read) = again(&event);
-        assert_eq!((length, format!("{read:?}")), (Event::BYTES, format!("{event:?}")));
+        assert_eq!(format!("{:?}", read_back(&event)), format!("{event:?}"));
     }
 }

@@ -302,6 +302,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::spilled::read_back;
 
     prop_compose! {
         fn message()(
@@ -323,10 +324,7 @@ mod tests {
     proptest! {
         #[test]
         fn messages_are_read_as_they_were_written(message in message()) {
-            let mut bytes = Vec::new();
-            message.write(&mut Writer::new(&mut bytes));
-            prop_assert_eq!(bytes.len(), MessageRecord::BYTES);
-            prop_assert_eq!(MessageRecord::read(&mut Reader::new(&bytes)), message);
+            prop_assert_eq!(read_back(&message), message);
         }
     }
 

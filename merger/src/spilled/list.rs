@@ -3,22 +3,26 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::io;
+use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::record::{Record, Writer, read};
+use super::record::{Record, read, write};
 use crate::temporary::TemporaryFile;
 
 /// Records of a page.
 const PAGE: usize = 256;
 /// Memory that a list may take, bytes.
-const MAX_BYTES: usize = 8 << 20;
+const MAX_BYTES: usize = 1 << 20;
+/// Records for which room is made in a list's first page at first: there are many lists of a few.
+const MIN_GROWTH: usize = 4;
 /// Pages in memory at the least.
 const MIN_FRAMES: usize = 8;
 /// Stands for a page that lies in the file, and for one that lies nowhere: its records are blank.
 const NONE: u32 = u32::MAX;
 const BLANK: u32 = u32::MAX - 1;
 
-/// Records by their places. What a file did not give back reads as [`Record::BLANK`], until [`RecordList::check`] tells.
+/// Records by their places, in memory as in the file: of one that is looked at only what is asked for is unpacked. What a file did not give
+/// back reads as [`Record::BLANK`], until [`RecordList::check`] tells.
 pub(crate) struct RecordList<T> {
     pages: RefCell<Pages<T>>,
 }
@@ -38,9 +42,10 @@ impl<T> fmt::Debug for RecordList<T> {
 impl<T: Record> RecordList<T> {
     /// An empty one that takes about so many bytes of memory at most.
     pub fn within(bytes: usize) -> Self {
-        let max_frames = (bytes / (PAGE * size_of::<T>())).max(MIN_FRAMES);
+        let max_frames = (bytes / Pages::<T>::PAGE_BYTES).max(MIN_FRAMES);
         let (frame_of, frames) = (Vec::new(), Vec::new());
-        let pages = Pages { length: 0, frame_of, frames, max_frames, hand: 0, file: None, failed: None };
+        let pages =
+            Pages { length: 0, frame_of, frames, max_frames, hand: 0, file: None, failed: None, of: PhantomData };
         Self { pages: RefCell::new(pages) }
     }
 
@@ -64,23 +69,22 @@ impl<T: Record> RecordList<T> {
             pages.add();
         }
         let frame = pages.frame(pages.length / PAGE);
-        frame.records.push(record);
+        let end = frame.bytes.len();
+        if frame.bytes.capacity() - end < T::BYTES {
+            frame.bytes.reserve_exact(end.max(MIN_GROWTH * T::BYTES).min(Pages::<T>::PAGE_BYTES - end));
+        }
+        frame.bytes.resize(end + T::BYTES, 0);
+        write(&record, &mut frame.bytes[end..]);
         frame.changed = true;
         pages.length += 1;
-    }
-
-    /// Looks at a record.
-    #[inline]
-    pub fn look<R>(&self, place: usize, at: impl FnOnce(&T) -> R) -> R {
-        let mut pages = self.pages.borrow_mut();
-        let frame = pages.frame(place / PAGE);
-        at(frame.records.get(place % PAGE).unwrap_or(&T::BLANK))
     }
 
     /// A record.
     #[inline]
     pub fn get(&self, place: usize) -> T {
-        self.look(place, |record| *record)
+        let mut pages = self.pages.borrow_mut();
+        let frame = pages.frame(place / PAGE);
+        frame.bytes.get(lies_at::<T>(place)).map_or(T::BLANK, read)
     }
 
     /// How many records lie in front of the first that is not before something; all that are lie in front.
@@ -93,7 +97,7 @@ impl<T: Record> RecordList<T> {
         let Range { start: mut first, end: mut behind } = places;
         while first < behind {
             let middle = first + (behind - first) / 2;
-            if self.look(middle, &is_before) { first = middle + 1 } else { behind = middle }
+            if is_before(&self.get(middle)) { first = middle + 1 } else { behind = middle }
         }
         first
     }
@@ -106,7 +110,10 @@ impl<T: Record> RecordList<T> {
     /// The records of a page, by its number; [`PAGE`] of them but in the last one.
     pub(super) fn page(&self, page: usize) -> Vec<T> {
         let mut pages = self.pages.borrow_mut();
-        if page < pages.frame_of.len() { pages.frame(page).records.clone() } else { Vec::new() }
+        if page >= pages.frame_of.len() {
+            return Vec::new();
+        }
+        pages.frame(page).bytes.chunks_exact(T::BYTES).map(read).collect()
     }
 
     /// Changes a record.
@@ -114,8 +121,10 @@ impl<T: Record> RecordList<T> {
     pub fn change(&mut self, place: usize, change: impl FnOnce(&mut T)) {
         let frame = self.pages.get_mut().frame(place / PAGE);
         frame.changed = true;
-        if let Some(record) = frame.records.get_mut(place % PAGE) {
-            change(record);
+        if let Some(bytes) = frame.bytes.get_mut(lies_at::<T>(place)) {
+            let mut record = read(bytes);
+            change(&mut record);
+            write(&record, bytes);
         }
     }
 
@@ -128,22 +137,30 @@ impl<T: Record> RecordList<T> {
     }
 }
 
+/// Where a record lies in its page.
+fn lies_at<T: Record>(place: usize) -> Range<usize> {
+    let begin = place % PAGE * T::BYTES;
+    begin..begin + T::BYTES
+}
+
 struct Pages<T> {
     /// Records of all pages.
     length: usize,
     /// By page the frame in which it lies; [`NONE`] or [`BLANK`] = in none.
     frame_of: Vec<u32>,
-    frames: Vec<Frame<T>>,
+    frames: Vec<Frame>,
     max_frames: usize,
     /// The frame that is asked next whether it is in use.
     hand: usize,
     file: Option<TemporaryFile>,
     failed: Option<io::Error>,
+    of: PhantomData<T>,
 }
 
-struct Frame<T> {
+struct Frame {
     page: usize,
-    records: Vec<T>,
+    /// Its records.
+    bytes: Vec<u8>,
     /// Since it was last asked.
     in_use: bool,
     /// Since it was read.
@@ -153,8 +170,10 @@ struct Frame<T> {
 }
 
 impl<T: Record> Pages<T> {
+    const PAGE_BYTES: usize = PAGE * T::BYTES;
+
     #[inline]
-    fn frame(&mut self, page: usize) -> &mut Frame<T> {
+    fn frame(&mut self, page: usize) -> &mut Frame {
         let known = self.frame_of[page];
         let place = if known >= BLANK { self.fetch(page) } else { known as usize };
         let frame = &mut self.frames[place];
@@ -166,6 +185,7 @@ impl<T: Record> Pages<T> {
     fn add(&mut self) {
         let page = self.frame_of.len();
         let place = self.free_frame(page);
+        self.frames[place].bytes.clear();
         self.frame_of.push(place as u32);
     }
 
@@ -173,24 +193,30 @@ impl<T: Record> Pages<T> {
     fn fetch(&mut self, page: usize) -> usize {
         let place = self.free_frame(page);
         let known = std::mem::replace(&mut self.frame_of[page], place as u32);
-        self.frames[place].filed = known == NONE;
-        if known == NONE
-            && let Err(error) = self.read(place)
-        {
+        let frame = &mut self.frames[place];
+        frame.filed = known == NONE;
+        frame.bytes.resize(Self::PAGE_BYTES, 0);
+        let read = match &self.file {
+            _ if known == BLANK => Ok(false),
+            Some(file) => file.read_exact_at(&mut frame.bytes, (page * Self::PAGE_BYTES) as u64).map(|()| true),
+            None => Err(io::ErrorKind::NotFound.into()),
+        };
+        if !matches!(read, Ok(true)) {
+            frame.bytes.chunks_exact_mut(T::BYTES).for_each(|bytes| write(&T::BLANK, bytes));
+        }
+        if let Err(error) = read {
             self.failed.get_or_insert(error);
         }
-        // The last page may have less records; where it failed, there are none.
-        let count = (self.length - page * PAGE).min(PAGE);
-        self.frames[place].records.resize(count, T::BLANK);
+        // The last page may have less records.
+        frame.bytes.truncate((self.length - page * PAGE).min(PAGE) * T::BYTES);
         place
     }
 
-    /// A frame for a page, without records.
+    /// A frame for a page, with whatever bytes.
     fn free_frame(&mut self, page: usize) -> usize {
         if self.frames.len() < self.max_frames {
-            // There are many lists of a few records.
-            let records = if page == 0 { Vec::new() } else { Vec::with_capacity(PAGE) };
-            self.frames.push(Frame { page, records, in_use: true, changed: false, filed: false });
+            let bytes = if page == 0 { Vec::new() } else { Vec::with_capacity(Self::PAGE_BYTES) };
+            self.frames.push(Frame { page, bytes, in_use: true, changed: false, filed: false });
             return self.frames.len() - 1;
         }
         while std::mem::take(&mut self.frames[self.hand].in_use) {
@@ -199,37 +225,25 @@ impl<T: Record> Pages<T> {
         let place = self.hand;
         self.hand = (self.hand + 1) % self.frames.len();
         if self.frames[place].changed
-            && let Err(error) = self.write(place)
+            && let Err(error) = self.file_frame(place)
         {
             self.failed.get_or_insert(error);
         }
         let frame = &mut self.frames[place];
         self.frame_of[frame.page] = if frame.changed || frame.filed { NONE } else { BLANK };
-        frame.records.clear();
         (frame.page, frame.changed, frame.filed) = (page, false, false);
         place
     }
 
-    fn write(&mut self, place: usize) -> io::Result<()> {
-        let Frame { page, records, .. } = &self.frames[place];
-        let mut bytes = Vec::with_capacity(PAGE * T::BYTES);
-        records.iter().for_each(|record| record.write(&mut Writer::new(&mut bytes)));
-        // Whole pages are read back.
-        bytes.resize(PAGE * T::BYTES, 0);
+    fn file_frame(&mut self, place: usize) -> io::Result<()> {
         let file = match &self.file {
             Some(file) => file,
             None => self.file.insert(TemporaryFile::new()?),
         };
-        file.write_all_at(&bytes, (page * PAGE * T::BYTES) as u64)
-    }
-
-    fn read(&mut self, place: usize) -> io::Result<()> {
-        let frame = &mut self.frames[place];
-        let file = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        let mut bytes = vec![0; PAGE * T::BYTES];
-        file.read_exact_at(&mut bytes, (frame.page * PAGE * T::BYTES) as u64)?;
-        frame.records.extend(bytes.chunks_exact(T::BYTES).map(read::<T>));
-        Ok(())
+        let Frame { page, bytes, .. } = &mut self.frames[place];
+        // Whole pages are read back.
+        bytes.resize(Self::PAGE_BYTES, 0);
+        file.write_all_at(bytes, (*page * Self::PAGE_BYTES) as u64)
     }
 }
 
@@ -288,7 +302,7 @@ mod tests {
             }
             prop_assert_eq!(list.len(), plain.len());
             for (place, value) in plain.iter().enumerate() {
-                prop_assert_eq!(list.look(place, |record| record.0), *value);
+                prop_assert_eq!(list.get(place).0, *value);
             }
             prop_assert!(list.check().is_ok());
         }
@@ -299,7 +313,10 @@ mod tests {
         let mut list = RecordList::within(0);
         (0..100_000u64).for_each(|value| list.push(value));
         let pages = list.pages.borrow();
-        assert!(pages.frames.len() == MIN_FRAMES && pages.frames.iter().all(|frame| frame.records.capacity() == PAGE));
+        assert!(
+            pages.frames.len() == MIN_FRAMES
+                && pages.frames.iter().all(|frame| frame.bytes.capacity() == PAGE * u64::BYTES)
+        );
     }
 
     #[test]

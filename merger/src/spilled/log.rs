@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::record::{Record, Writer, read};
+use super::record::{Record, read, write};
 use crate::temporary::TemporaryFile;
 
 /// Records in memory, bytes at most.
@@ -74,11 +74,11 @@ impl<T: Record> RecordLog<T> {
             None => self.file.insert(Arc::new(TemporaryFile::new()?)),
         };
         let at_once = Self::AT_ONCE.min(self.tail.len());
-        let mut bytes = Vec::with_capacity(at_once * T::BYTES);
+        let mut bytes = vec![0; at_once * T::BYTES];
         for records in self.tail.chunks(at_once.max(1)) {
-            bytes.clear();
-            records.iter().for_each(|record| record.write(&mut Writer::new(&mut bytes)));
-            file.write_all_at(&bytes, (self.written * T::BYTES) as u64)?;
+            let bytes = &mut bytes[..records.len() * T::BYTES];
+            bytes.chunks_exact_mut(T::BYTES).zip(records).for_each(|(bytes, record)| write(record, bytes));
+            file.write_all_at(bytes, (self.written * T::BYTES) as u64)?;
             self.written += records.len();
         }
         self.tail.clear();
@@ -92,7 +92,7 @@ impl<T: Record> RecordLog<T> {
 
     /// Those between two places.
     pub fn part(&self, places: Range<usize>) -> Records<'_, T> {
-        Records { log: self, next: places.start, end: places.end.min(self.len()), read: Vec::new().into_iter() }
+        Records { log: self, next: places.start, end: places.end.min(self.len()), read: Vec::new(), at: 0 }
     }
 
     /// Whether all could be read.
@@ -103,11 +103,10 @@ impl<T: Record> RecordLog<T> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 
-    fn read(&self, from: usize, to: usize) -> io::Result<Vec<T>> {
+    fn read(&self, from: usize, to: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
         let file = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        let mut bytes = vec![0; (to - from) * T::BYTES];
-        file.read_exact_at(&mut bytes, (from * T::BYTES) as u64)?;
-        Ok(bytes.chunks_exact(T::BYTES).map(read::<T>).collect())
+        bytes.resize((to - from) * T::BYTES, 0);
+        file.read_exact_at(bytes, (from * T::BYTES) as u64)
     }
 }
 
@@ -117,7 +116,9 @@ pub(crate) struct Records<'l, T> {
     /// The place of the first that is not read.
     next: usize,
     end: usize,
-    read: std::vec::IntoIter<T>,
+    /// Those that were read at once, and where the next of them begins.
+    read: Vec<u8>,
+    at: usize,
 }
 
 impl<T: Record> Iterator for Records<'_, T> {
@@ -125,7 +126,7 @@ impl<T: Record> Iterator for Records<'_, T> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        if let Some(record) = self.read.next() {
+        if let Some(record) = self.next_read() {
             return Some(record);
         }
         if self.next >= self.end {
@@ -136,19 +137,29 @@ impl<T: Record> Iterator for Records<'_, T> {
             return self.log.tail.get(place).copied();
         }
         let to = self.end.min(self.log.written).min(self.next + RecordLog::<T>::AT_ONCE);
-        match self.log.read(self.next, to) {
-            Ok(records) => (self.next, self.read) = (to, records.into_iter()),
+        self.at = 0;
+        match self.log.read(self.next, to, &mut self.read) {
+            Ok(()) => self.next = to,
             Err(error) => {
-                self.next = self.end;
+                (self.next, self.read) = (self.end, Vec::new());
                 self.log.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
         }
-        self.read.next()
+        self.next_read()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.read.len() + self.end.saturating_sub(self.next);
+        let left = (self.read.len() - self.at) / T::BYTES + self.end.saturating_sub(self.next);
         (left, Some(left))
+    }
+}
+
+impl<T: Record> Records<'_, T> {
+    #[inline]
+    fn next_read(&mut self) -> Option<T> {
+        let bytes = self.read.get(self.at..self.at + T::BYTES)?;
+        self.at += T::BYTES;
+        Some(read(bytes))
     }
 }
 

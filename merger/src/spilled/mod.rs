@@ -11,6 +11,8 @@ mod sorted;
 pub(crate) use bytes::ByteLog;
 pub(crate) use list::RecordList;
 pub(crate) use log::RecordLog;
+#[cfg(test)]
+pub(crate) use record::read_back;
 pub(crate) use record::{Reader, Record, Writer, variant};
 pub(crate) use shared::SharedList;
 pub(crate) use sorted::{SharedSorter, Sorted, Sorter};

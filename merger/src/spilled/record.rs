@@ -12,27 +12,24 @@ pub(crate) trait Record: Copy {
     fn read(input: &mut Reader<'_>) -> Self;
 }
 
-/// Where a record's fields are appended.
-pub(crate) struct Writer<'b>(&'b mut Vec<u8>);
+/// What is left of the bytes of a record that is written; what does not fit is left out.
+pub(crate) struct Writer<'b>(&'b mut [u8]);
 
-impl<'b> Writer<'b> {
-    pub fn new(bytes: &'b mut Vec<u8>) -> Self {
-        Self(bytes)
-    }
-
+impl Writer<'_> {
+    #[inline]
     pub fn bytes<const N: usize>(&mut self, bytes: [u8; N]) {
-        self.0.extend_from_slice(&bytes);
+        if let Some((place, rest)) = std::mem::take(&mut self.0).split_first_chunk_mut() {
+            *place = bytes;
+            self.0 = rest;
+        }
     }
 }
 
 /// What is left of a record; zeros behind its end.
 pub(crate) struct Reader<'b>(&'b [u8]);
 
-impl<'b> Reader<'b> {
-    pub fn new(bytes: &'b [u8]) -> Self {
-        Self(bytes)
-    }
-
+impl Reader<'_> {
+    #[inline]
     pub fn bytes<const N: usize>(&mut self) -> [u8; N] {
         let Some((bytes, rest)) = self.0.split_first_chunk() else { return [0; N] };
         self.0 = rest;
@@ -57,8 +54,28 @@ impl<'b> Reader<'b> {
 }
 
 /// The record that the bytes begin with.
+#[inline]
 pub(super) fn read<T: Record>(bytes: &[u8]) -> T {
-    T::read(&mut Reader::new(bytes))
+    T::read(&mut Reader(bytes))
+}
+
+/// Writes a record to its bytes.
+#[inline]
+pub(super) fn write<T: Record>(record: &T, bytes: &mut [u8]) {
+    record.write(&mut Writer(bytes));
+}
+
+/// A record as it is read back, of exactly as many bytes as it says that it has.
+#[cfg(test)]
+pub(crate) fn read_back<T: Record>(record: &T) -> T {
+    let mut bytes = vec![0; T::BYTES + 1];
+    let mut writer = Writer(&mut bytes);
+    record.write(&mut writer);
+    assert_eq!(writer.0.len(), 1, "bytes of a record");
+    let mut reader = Reader(&bytes[..T::BYTES]);
+    let record = T::read(&mut reader);
+    assert!(reader.0.is_empty(), "bytes of a record");
+    record
 }
 
 /// The variant of an enum that has this number.
