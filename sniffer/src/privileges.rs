@@ -4,7 +4,7 @@ use std::path::Path;
 
 use trace::capabilities::Capability;
 use trace::manifest::SnifferManifest;
-use trace::privileges::{Kept, is_reached_by_ownership};
+use trace::privileges::{KeptCapabilities, is_reached_by_ownership};
 pub use trace::privileges::{PrivilegeError, RunAs};
 
 /// What will have to be done later on.
@@ -21,7 +21,7 @@ pub struct Needs {
 /// # Errors
 /// If the user is unknown or the kernel refuses.
 pub fn give_up(run_as: &RunAs, folder: &Path, needs: Needs) -> Result<Vec<String>, PrivilegeError> {
-    let kept = Kept {
+    let kept = KeptCapabilities {
         in_effect: if *run_as == RunAs::FewCapabilities {
             folder_capabilities(folder, needs.reads_others)
         } else {

@@ -167,7 +167,7 @@ impl PacketSink {
 
 /// What an earlier run left.
 #[derive(Default)]
-struct Left {
+struct EarlierRun {
     /// How far it can be used; 0 for a file that is empty or was cut inside its first header.
     whole_until: u64,
     /// Its last packet or note, or its begin.
@@ -176,17 +176,17 @@ struct Left {
     ended: bool,
 }
 
-fn left_by_earlier_run(file: &mut AppendFile) -> io::Result<Left> {
+fn left_by_earlier_run(file: &mut AppendFile) -> io::Result<EarlierRun> {
     let length = file.length();
     if length == 0 {
-        return Ok(Left::default());
+        return Ok(EarlierRun::default());
     }
     let refuse = |error: PacketFileError| io::Error::other(format!("{error}: move the file away"));
     let mut reader = match PacketReader::new(BufReader::with_capacity(1 << 18, file.reader()?)) {
         Ok(reader) => reader,
-        Err(PacketFileError::NotAPacketFile { found }) if MAGIC.starts_with(&found) => return Ok(Left::default()),
+        Err(PacketFileError::NotAPacketFile { found }) if MAGIC.starts_with(&found) => return Ok(EarlierRun::default()),
         Err(PacketFileError::Header { reason, .. }) if length < 1 << 16 && reason.contains("cut off") => {
-            return Ok(Left::default());
+            return Ok(EarlierRun::default());
         }
         Err(error) => return Err(refuse(error)),
     };
@@ -201,5 +201,5 @@ fn left_by_earlier_run(file: &mut AppendFile) -> io::Result<Left> {
         reader.notes().len() > ends && reader.notes().last().is_some_and(|note| note.kind == CaptureNoteKind::End);
     let noted = reader.notes().iter().map(|note| note.to_ns).max().unwrap_or(0);
     let last_ns = last_ns.max(noted).max(reader.header().started_ns);
-    Ok(Left { whole_until: reader.whole_until(), last_ns, ended })
+    Ok(EarlierRun { whole_until: reader.whole_until(), last_ns, ended })
 }

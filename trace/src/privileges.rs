@@ -84,7 +84,7 @@ fn refused<E: ToString>(what: &'static str) -> impl Fn(E) -> PrivilegeError {
 
 /// The capabilities that are kept, of those that the process has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptCapabilities {
     /// In effect.
     pub in_effect: Vec<Capability>,
     /// Out of effect until [`crate::capabilities::with_reserve`] calls for one.
@@ -102,7 +102,7 @@ pub fn give_up(
     run_as: &RunAs,
     folder: &Path,
     is_own: impl Fn(&str) -> bool,
-    kept: &Kept,
+    kept: &KeptCapabilities,
 ) -> Result<Vec<String>, PrivilegeError> {
     match run_as {
         RunAs::Keep => return Ok(vec!["all".to_owned()]),

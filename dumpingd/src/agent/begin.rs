@@ -12,7 +12,7 @@ use trace::budget::Budget;
 use trace::capabilities::Capability;
 use trace::manifest::{DumpingdManifest, earlier_runs};
 use trace::ports::{FILE, HadoopPorts};
-use trace::privileges::{Kept, RunAs, give_up, is_reached_by_ownership};
+use trace::privileges::{KeptCapabilities, RunAs, give_up, is_reached_by_ownership};
 use trace::sandbox::{Needs, Walls, confine_around};
 use trace::signals::Signals;
 use trace::socket::SocketRecord;
@@ -153,7 +153,7 @@ fn shut_in(
 }
 
 /// Looking into the processes of others, reading what they made, entering the namespaces of containers.
-fn kept(settings: &RunSettings, folder: &Path) -> Kept {
+fn kept(settings: &RunSettings, folder: &Path) -> KeptCapabilities {
     let mut in_effect = vec![Capability::CAP_SYS_PTRACE, Capability::CAP_DAC_READ_SEARCH];
     if settings.other_namespaces {
         in_effect.extend([Capability::CAP_SYS_ADMIN, Capability::CAP_NET_ADMIN]);
@@ -161,7 +161,7 @@ fn kept(settings: &RunSettings, folder: &Path) -> Kept {
     if settings.run_as == RunAs::FewCapabilities && !is_reached_by_ownership(folder) {
         in_effect.push(Capability::CAP_DAC_OVERRIDE);
     }
-    Kept { in_effect, reserve: Vec::new(), passes_on: settings.source == SourceKind::Lsof }
+    KeptCapabilities { in_effect, reserve: Vec::new(), passes_on: settings.source == SourceKind::Lsof }
 }
 
 /// Whether a file has a name that dumpingd gives.

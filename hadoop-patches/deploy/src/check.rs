@@ -24,7 +24,7 @@ pub struct Settings {
     pub quick: bool,
 }
 
-struct Seen {
+struct HostFindings {
     facts: Facts,
     clock: Result<Offset, String>,
     tried: Option<HostAnswer>,
@@ -67,14 +67,14 @@ pub fn check(fleet: &Fleet, settings: &Settings, programs: Option<&Programs>) ->
     report
 }
 
-fn look(session: &Session, settings: &Settings, programs: Option<&Programs>) -> Result<Seen, SshError> {
+fn look(session: &Session, settings: &Settings, programs: Option<&Programs>) -> Result<HostFindings, SshError> {
     let facts = Facts::ask(session, &settings.places)?;
     let clock = clock::offset(session).map_err(|error| error.to_string());
     let tried = match programs {
         Some(programs) if !settings.quick => Some(try_programs(session, settings, programs, &facts)?),
         _ => None,
     };
-    Ok(Seen { facts, clock, tried, sudo: session.by_sudo(), user: session.user.clone() })
+    Ok(HostFindings { facts, clock, tried, sudo: session.by_sudo(), user: session.user.clone() })
 }
 
 /// Copies the programs beside their later place, runs them, and takes them away.
@@ -101,7 +101,7 @@ fn try_programs(
     HostAnswer::parse("try", &printed?).map_err(failed)
 }
 
-fn judge(host: &mut HostReport, seen: &Seen, settings: &Settings, programs: Option<&Programs>) {
+fn judge(host: &mut HostReport, seen: &HostFindings, settings: &Settings, programs: Option<&Programs>) {
     let facts = &seen.facts;
     let value = |key| facts.answer.value(key).unwrap_or_default();
     if value("system") != "Linux" {

@@ -24,14 +24,14 @@ const TOTALS: [&str; 7] = ["packets", "lost", "owners", "spans", "unwritten", "u
 
 /// What a host said of its state.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct HostState {
     answer: HostAnswer,
     /// What was recorded; apart, because it was looked at with fewer rights.
     records: Result<HostAnswer, String>,
     installed: Option<Installed>,
 }
 
-impl Seen {
+impl HostState {
     /// Reads the answers of a host's scripts.
     ///
     /// # Errors
@@ -63,14 +63,14 @@ pub fn status(fleet: &Fleet, places: &Places) -> Report {
 
 type Clock = Result<Offset, String>;
 
-fn ask(session: &Session, places: &Places) -> Result<(Seen, Clock), SshError> {
+fn ask(session: &Session, places: &Places) -> Result<(HostState, Clock), SshError> {
     let what = "ask for the state";
     let variables = [("PREFIX", places.prefix.as_str()), ("CAPTURE", places.capture_dir.as_str())];
     let printed = session.run(what, &variables, &[], scripts::STATUS)?;
     let failed = |message| SshError::Failed { what: what.to_owned(), message };
     let reader = Reader::from_answer(&HostAnswer::parse("status", &printed).map_err(failed)?);
     let records = session.run_as(reader, "look at what was recorded", &variables, scripts::RECORDS);
-    let seen = Seen::parse(&printed, records.map_err(|error| error.to_string())).map_err(failed)?;
+    let seen = HostState::parse(&printed, records.map_err(|error| error.to_string())).map_err(failed)?;
     Ok((seen, clock::offset(session).map_err(|error| error.to_string())))
 }
 
@@ -90,7 +90,7 @@ fn last_words(agent: &str, answers: [&HostAnswer; 2]) -> String {
 }
 
 /// What a host's answers mean.
-pub fn judge(host: &mut HostReport, seen: &Seen, clock: &Clock) {
+pub fn judge(host: &mut HostReport, seen: &HostState, clock: &Clock) {
     let answer = &seen.answer;
     let records = seen.records.clone().unwrap_or_default();
     if let Err(reason) = &seen.records {

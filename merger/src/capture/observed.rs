@@ -101,11 +101,11 @@ const FILE: u8 = 128;
 pub(in crate::capture) struct Context {
     time_ns: u64,
     file: u16,
-    ways: [Way; 2],
+    ways: [DirectionContext; 2],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Way {
+struct DirectionContext {
     next: u32,
     acknowledgement: u32,
     window: u16,
@@ -169,7 +169,7 @@ impl Context {
             at += put(&mut head[at..], kept_length as u64);
         }
         head[0] = what;
-        *way = Way {
+        *way = DirectionContext {
             next: packet.sequence.wrapping_add(packet.payload_length),
             acknowledgement: packet.acknowledgement,
             window: packet.window,

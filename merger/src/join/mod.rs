@@ -20,8 +20,8 @@ use crate::joined::Stream;
 use content::Content;
 pub(crate) use flows::{ObservedFlow, ObservedFlows};
 use split::{Part, pair, split};
+use stream::{DirectionBuilder, View, window_shift};
 pub use stream::{Early, Limits};
-use stream::{View, Way, window_shift};
 
 /// A connection, before it is known whose it is.
 #[derive(Clone, Debug)]
@@ -299,7 +299,7 @@ impl ObservedConnection {
             let host = book.host_of(address.ip(), self.host);
             host.and_then(|host| uncertainty_ns.get(host)).map_or(0, |ns| ns.ceil() as u64)
         };
-        let way = Way {
+        let way = DirectionBuilder {
             forward,
             isn: self.isn[usize::from(!forward)],
             sender,

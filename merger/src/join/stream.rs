@@ -31,7 +31,7 @@ impl View<'_> {
 
 /// One direction: which packets belong to it, and who saw them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way<'a> {
+pub(super) struct DirectionBuilder<'a> {
     /// Whether it goes from the flow's lower to its higher address.
     pub forward: bool,
     /// Initial sequence number, if the SYN was seen.
@@ -171,7 +171,7 @@ impl Reach {
 
     /// The other side acknowledges.
     #[inline]
-    fn hear(&mut self, packet: &Observed) {
+    fn acknowledge(&mut self, packet: &Observed) {
         if !packet.has(flag::RST) {
             self.acknowledged = self.acknowledged.max(self.heard.offset(packet.acknowledgement));
         }
@@ -229,7 +229,7 @@ fn data_sequence(packet: &Observed) -> u32 {
     packet.sequence.wrapping_add(u32::from(packet.has(flag::SYN)))
 }
 
-impl<'a> Way<'a> {
+impl<'a> DirectionBuilder<'a> {
     fn views(&self) -> impl Iterator<Item = View<'a>> {
         self.sender.into_iter().chain(self.receiver)
     }
@@ -330,7 +330,7 @@ impl<'a> Way<'a> {
                     Some(shift) => u64::from(packet.window) << shift,
                     None => 0,
                 };
-                reach.hear(packet);
+                reach.acknowledge(packet);
                 continue;
             }
             let is_data = self.is_data(packet);
@@ -388,7 +388,7 @@ impl<'a> Way<'a> {
             let is_ack = self.is_ack(packet);
             if !is_known {
                 if is_ack {
-                    tells.hear(packet);
+                    tells.acknowledge(packet);
                 } else if packet.forward == self.forward {
                     tells.follow(packet, is_data);
                 }

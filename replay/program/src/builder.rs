@@ -55,7 +55,7 @@ pub enum Operation {
 
 /// What an operation waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Moment {
+pub(crate) enum Milestone {
     Begun,
     Ended,
 }
@@ -101,7 +101,7 @@ pub struct Program {
     pub(crate) match_by: MatchBy,
     pub(crate) operations: Vec<Placed>,
     /// Who waits, for which moment of which: in the order of the latter once [`Program::finish`] was called.
-    pub(crate) waits: Vec<(OperationId, Moment, OperationId)>,
+    pub(crate) waits: Vec<(OperationId, Milestone, OperationId)>,
     /// Where in it those begin who wait for an operation's begin and for its end, operation by operation, and the end of the last.
     waits_begin: Vec<u32>,
     messages: u64,
@@ -173,7 +173,7 @@ impl Program {
         Ok(id)
     }
 
-    pub(crate) fn wait(&mut self, waiting: OperationId, moment: Moment, before: OperationId) -> Result<(), String> {
+    pub(crate) fn wait(&mut self, waiting: OperationId, moment: Milestone, before: OperationId) -> Result<(), String> {
         if self.waits.len() >= MAX_ORDERS {
             return Err(format!("more than {MAX_ORDERS} orders between operations"));
         }
@@ -242,7 +242,7 @@ impl Program {
     }
 
     /// Who waits for a moment of an operation.
-    pub(crate) fn waiting(&self, before: OperationId, moment: Moment) -> impl Iterator<Item = OperationId> {
+    pub(crate) fn waiting(&self, before: OperationId, moment: Milestone) -> impl Iterator<Item = OperationId> {
         let index = moment_index(before, moment);
         let (begin, end) = (self.waits_begin[index] as usize, self.waits_begin[index + 1] as usize);
         self.waits[begin..end].iter().map(|(_, _, waiting)| *waiting)
@@ -250,6 +250,6 @@ impl Program {
 }
 
 /// The number of a moment of an operation among all of them.
-fn moment_index(of: OperationId, moment: Moment) -> usize {
-    2 * of.index() + usize::from(moment == Moment::Ended)
+fn moment_index(of: OperationId, moment: Milestone) -> usize {
+    2 * of.index() + usize::from(moment == Milestone::Ended)
 }

@@ -96,7 +96,7 @@ pub(crate) fn expand(
     if kind.operations(members.len()) > MAX_OPERATIONS {
         return Err(format!("{} ranks do that by more than {MAX_OPERATIONS} operations", members.len()));
     }
-    let mut made = Made { members, tag, steps: vec![Vec::new(); members.len()] };
+    let mut made = CollectiveBuilder { members, tag, steps: vec![Vec::new(); members.len()] };
     let largest = |of: fn(&Member) -> u64| members.iter().map(of).max().unwrap_or(0);
     let (sent, received) = (largest(|member| member.sent), largest(|member| member.received));
     match kind {
@@ -130,13 +130,13 @@ fn root_of(named: Option<usize>, members: &[Member], of: fn(&Member) -> u64) -> 
     }
 }
 
-struct Made<'m> {
+struct CollectiveBuilder<'m> {
     members: &'m [Member],
     tag: u64,
     steps: Vec<Vec<Operation>>,
 }
 
-impl Made<'_> {
+impl CollectiveBuilder<'_> {
     fn message(&mut self, from: usize, to: usize, bytes: u64) {
         self.send(from, to, bytes, self.tag);
         self.receive(to, from, bytes, self.tag);

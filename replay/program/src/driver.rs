@@ -9,7 +9,7 @@ use netsim::time::SimTime;
 use netsim::units::DurationPs;
 
 use crate::background::{BACKGROUND, Background};
-use crate::builder::{MatchBy, Moment, Operation, OperationId, Placed, Program, RankId};
+use crate::builder::{MatchBy, Milestone, Operation, OperationId, Placed, Program, RankId};
 use crate::connections::Connections;
 use crate::due::{CpuIndex, Due, DueEvents};
 use crate::matching::{Envelope, Matching};
@@ -210,7 +210,7 @@ impl<'p> Driver<'p> {
         let (rank, operation) = self.placed(id);
         match operation {
             Operation::Receive { from, bytes, tag } => {
-                self.tell(id, Moment::Begun, now);
+                self.tell(id, Milestone::Begun, now);
                 let found = match from {
                     Some(from) => self.matching.post(id, self.envelope(from, rank, tag, bytes)),
                     None => self.matching.post_any(id, rank, tag),
@@ -270,7 +270,7 @@ impl<'p> Driver<'p> {
             self.due.push(now, Due::Choose(of));
         }
         if !matches!(operation, Operation::Receive { .. }) {
-            self.tell(id, Moment::Begun, now);
+            self.tell(id, Milestone::Begun, now);
         }
         if length_ps == 0 {
             self.ended(id, now, network);
@@ -289,11 +289,11 @@ impl<'p> Driver<'p> {
         self.left -= 1;
         let end = &mut self.ranks_end[rank.0 as usize];
         *end = now.max(*end);
-        self.tell(id, Moment::Ended, now);
+        self.tell(id, Milestone::Ended, now);
     }
 
     /// Those that waited for this may be due at once: they are put among what is, so that no chain of operations is deep.
-    fn tell(&mut self, id: OperationId, moment: Moment, now: SimTime) {
+    fn tell(&mut self, id: OperationId, moment: Milestone, now: SimTime) {
         for waiting in self.program.waiting(id, moment) {
             let open = &mut self.runs[waiting.index()].open;
             *open -= 1;

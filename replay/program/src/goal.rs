@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 
-use crate::builder::{MatchBy, Moment, Operation, OperationId, Placed, Program, RankId};
+use crate::builder::{MatchBy, Milestone, Operation, OperationId, Placed, Program, RankId};
 use crate::lines::{ParseError, each_line, number};
 use crate::sequences::Sequences;
 
@@ -59,8 +59,8 @@ impl Reader {
                 self.rank = None;
                 Ok(())
             }
-            (Some(_), [waiting, "requires", before]) => self.order(waiting, Moment::Ended, before),
-            (Some(_), [waiting, "irequires", before]) => self.order(waiting, Moment::Begun, before),
+            (Some(_), [waiting, "requires", before]) => self.order(waiting, Milestone::Ended, before),
+            (Some(_), [waiting, "irequires", before]) => self.order(waiting, Milestone::Begun, before),
             (Some(rank), [label, rest @ ..]) => self.operation(rank, label, rest),
             (None, _) => Err(format!("\"{code}\" stands outside of a rank; write \"num_ranks N\", then \"rank 0 {{\"")),
         }
@@ -79,7 +79,7 @@ impl Reader {
         }
     }
 
-    fn order(&mut self, waiting: &str, moment: Moment, before: &str) -> Result<(), String> {
+    fn order(&mut self, waiting: &str, moment: Milestone, before: &str) -> Result<(), String> {
         let find = |label: &str| {
             self.labels
                 .get(label)

@@ -65,7 +65,7 @@ impl Kernel {
     pub fn sequences(&self) -> Result<Sequences, String> {
         let ranks = self.sides.iter().try_fold(1u32, |product, side| product.checked_mul(*side));
         let ranks = ranks.ok_or("that many ranks are not possible")?;
-        let mut made = Made { kernel: self, ranks, sequences: Sequences::new(ranks, MatchBy::TagAndBytes)? };
+        let mut made = KernelBuilder { kernel: self, ranks, sequences: Sequences::new(ranks, MatchBy::TagAndBytes)? };
         match self.kind {
             KernelKind::AllToAll => made.all_to_all(),
             KernelKind::AllToOne => (1..ranks).try_for_each(|rank| made.message(rank, 0, 0)),
@@ -85,13 +85,13 @@ impl Kernel {
     }
 }
 
-struct Made<'k> {
+struct KernelBuilder<'k> {
     kernel: &'k Kernel,
     ranks: u32,
     sequences: Sequences,
 }
 
-impl Made<'_> {
+impl KernelBuilder<'_> {
     fn send(&mut self, from: u32, to: u32, tag: u64) -> Result<(), String> {
         if from == to {
             return Ok(());

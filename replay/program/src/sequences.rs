@@ -1,6 +1,6 @@
 //! Ranks that each do one operation after the other, as programs with blocking receives do.
 
-use crate::builder::{MAX_RANKS, MatchBy, Moment, Operation, Placed, Program, RankId};
+use crate::builder::{MAX_RANKS, MatchBy, Milestone, Operation, Placed, Program, RankId};
 
 /// Operations of all ranks together: 2 GiB of memory.
 pub(crate) const MAX_OPERATIONS: usize = 1 << 26;
@@ -72,7 +72,7 @@ impl Sequences {
             for operation in operations {
                 let id = program.add(Placed::new(rank, *operation))?;
                 if let Some(before) = before.replace(id) {
-                    program.wait(id, Moment::Ended, before)?;
+                    program.wait(id, Milestone::Ended, before)?;
                 }
             }
         }

@@ -9,7 +9,7 @@ use std::io::BufRead;
 
 use netsim::time::SimTime;
 
-use crate::builder::{MatchBy, Moment, Operation, OperationId, Placed, Program, RankId};
+use crate::builder::{MatchBy, Milestone, Operation, OperationId, Placed, Program, RankId};
 use crate::collectives::{CollectiveKind, Member, expand};
 use crate::lines::{ParseError, each_line, number};
 
@@ -247,7 +247,7 @@ impl Reader {
                 let mut before = part.begin;
                 for operation in steps {
                     let next = self.program.add(Placed::new(part.member.rank, operation))?;
-                    self.program.wait(next, Moment::Ended, before)?;
+                    self.program.wait(next, Milestone::Ended, before)?;
                     before = next;
                 }
                 ends.insert((id, part.member.rank), before);
@@ -256,7 +256,7 @@ impl Reader {
         for waiting in std::mem::take(&mut self.waiting) {
             let before = self.before(&waiting, &ends).map_err(|why| format!("line {}: {why}", waiting.line_of))?;
             if let Some(before) = before {
-                self.program.wait(waiting.operation, Moment::Ended, before)?;
+                self.program.wait(waiting.operation, Milestone::Ended, before)?;
             }
         }
         Ok(self.program.finish())

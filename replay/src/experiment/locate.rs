@@ -17,7 +17,7 @@ use netsim::fabric::lightness::PARAMETERS;
 const MAX_UNKNOWN: usize = 20;
 
 /// What is wrong with a table; `None` if nothing is.
-type Fate<'f> = &'f dyn Fn(Table) -> Option<String>;
+type Validator<'f> = &'f dyn Fn(Table) -> Option<String>;
 
 /// Reads `text`, which errors call `file`, as a table with `overrides`, and what that says.
 pub(crate) fn read_table<T: serde::Serialize>(
@@ -43,8 +43,8 @@ pub(crate) fn syntax_error(file: &str, text: &str, error: &toml::de::Error) -> E
 pub(crate) fn wrong(file: &str, text: &str, overrides: &[Override], message: &str) -> ExperimentError {
     let message = &as_written(text, overrides, message);
     let named = key_of(message).map(Culprit::named);
-    let fate = |table| Experiment::of_table(table).err();
-    of_culprit(file, text, overrides, (named.as_ref(), &fate), message)
+    let validate = |table| Experiment::of_table(table).err();
+    of_culprit(file, text, overrides, (named.as_ref(), &validate), message)
 }
 
 /// The error `message` of a key of a fabric whose keys stand in the table `at_table` of the file, in place of `[fabric]`; `None` if that key
@@ -77,12 +77,12 @@ pub(crate) fn unreadable(
     (table, read): (&Table, Read),
     message: &str,
 ) -> ExperimentError {
-    let fate = |table: Table| read(table).err();
+    let validate = |table: Table| read(table).err();
     if let Some(path) = key_of(message) {
         let path = through_lists(table, &path, read, message);
         let written = as_written(text, overrides, message);
         let named = if written == message { Some(path) } else { key_of(&written) };
-        return of_culprit(file, text, overrides, (named.map(Culprit::named).as_ref(), &fate), &written);
+        return of_culprit(file, text, overrides, (named.map(Culprit::named).as_ref(), &validate), &written);
     }
     let mut unknown = Vec::new();
     let (mut rest, mut next) = (table.clone(), message.to_owned());
@@ -97,7 +97,8 @@ pub(crate) fn unreadable(
         }
     }
     unknown.sort_by_key(|(found, _)| span_of(text, &found.path, false).map_or(usize::MAX, |span| span.start));
-    let one = |found: Option<&Culprit>, explained: &str| of_culprit(file, text, overrides, (found, &fate), explained);
+    let one =
+        |found: Option<&Culprit>, explained: &str| of_culprit(file, text, overrides, (found, &validate), explained);
     let mut errors: Vec<ExperimentError> =
         unknown.iter().map(|(found, explained)| one(Some(found), explained)).collect();
     match errors.len() {
@@ -105,7 +106,7 @@ pub(crate) fn unreadable(
             let found = culprit(table, read, message);
             let explained = match &found {
                 Some(found) => {
-                    let misread = |table| fate(table).filter(|message| key_of(message).is_none());
+                    let misread = |table| validate(table).filter(|message| key_of(message).is_none());
                     in_words(table, &found.path, &misread, &found.explain(message))
                 }
                 None => message.to_owned(),
@@ -122,22 +123,22 @@ fn of_culprit(
     file: &str,
     text: &str,
     overrides: &[Override],
-    (culprit, fate): (Option<&Culprit>, Fate),
+    (culprit, validate): (Option<&Culprit>, Validator),
     message: &str,
 ) -> ExperimentError {
     let wrong = |place: String| ExperimentError::Wrong { place, reason: message.to_owned() };
     let is_its = |change: &&Override| culprit.is_some_and(|culprit| culprit.path.starts_with(change.path()));
-    if let Some(change) = overrides.iter().rev().find(is_its).or_else(|| first_to_break(text, overrides, fate)) {
+    if let Some(change) = overrides.iter().rev().find(is_its).or_else(|| first_to_break(text, overrides, validate)) {
         return wrong(change.argument().to_owned());
     }
     let span = culprit.and_then(|culprit| span_of(text, &culprit.path, culprit.is_value));
     if span.is_some() || overrides.is_empty() {
         return at(file, text, span, message);
     }
-    if let Some(change) = first_to_matter(text, overrides, fate) {
+    if let Some(change) = first_to_matter(text, overrides, validate) {
         return wrong(change.argument().to_owned());
     }
-    let alone = text.parse().ok().and_then(fate);
+    let alone = text.parse().ok().and_then(validate);
     if alone.is_some_and(|alone| message.starts_with(&alone)) {
         return at(file, text, None, message);
     }
@@ -146,22 +147,22 @@ fn of_culprit(
 }
 
 /// The first override with which a file that is good without any is good no more.
-fn first_to_break<'o>(text: &str, overrides: &'o [Override], fate: Fate) -> Option<&'o Override> {
+fn first_to_break<'o>(text: &str, overrides: &'o [Override], validate: Validator) -> Option<&'o Override> {
     let mut table: Table = text.parse().ok()?;
-    if fate(table.clone()).is_some() {
+    if validate(table.clone()).is_some() {
         return None;
     }
-    overrides.iter().find(|change| change.apply(&mut table).is_err() || fate(table.clone()).is_some())
+    overrides.iter().find(|change| change.apply(&mut table).is_err() || validate(table.clone()).is_some())
 }
 
 /// The first override with which something else is wrong with a file than before.
-fn first_to_matter<'o>(text: &str, overrides: &'o [Override], fate: Fate) -> Option<&'o Override> {
+fn first_to_matter<'o>(text: &str, overrides: &'o [Override], validate: Validator) -> Option<&'o Override> {
     let mut table: Table = text.parse().ok()?;
-    let mut before = fate(table.clone())?;
+    let mut before = validate(table.clone())?;
     let mut last = None;
     for change in overrides {
         change.apply(&mut table).ok()?;
-        let now = fate(table.clone())?;
+        let now = validate(table.clone())?;
         if now != before {
             (before, last) = (now, Some(change));
         }

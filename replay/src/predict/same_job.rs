@@ -38,9 +38,9 @@ pub enum JobsDiffer {
     )]
     Different {
         /// A trace.
-        first: Box<Side>,
+        first: Box<JobOfTrace>,
         /// Another one.
-        other: Box<Side>,
+        other: Box<JobOfTrace>,
         /// What differs.
         what: &'static str,
     },
@@ -48,7 +48,7 @@ pub enum JobsDiffer {
 
 /// A trace, and what of its job differs from that of another one.
 #[derive(Debug)]
-pub struct Side {
+pub struct JobOfTrace {
     trace: String,
     /// Id, and what it has: "job_1: 4 maps and 4 reduces".
     job: String,
@@ -83,7 +83,7 @@ pub fn check(jobs: &[(&str, &JobRow)]) -> Result<(), JobsDiffer> {
         let (one, two) = (first.1, other.1);
         let differs = |what, first_value: String, other_value: String| {
             let side = |trace: &str, job: &JobRow, value: String| {
-                Box::new(Side { trace: trace.to_owned(), job: format!("{}: {value}", job.id) })
+                Box::new(JobOfTrace { trace: trace.to_owned(), job: format!("{}: {value}", job.id) })
             };
             let (first, other) = (side(first.0, one, first_value), side(other.0, two, other_value));
             JobsDiffer::Different { first, other, what }

@@ -139,7 +139,7 @@ impl JvmFolders {
             match open_of_user(&folder, &name) {
                 Ok((folder, uid)) => {
                     let may_read = USER_BYTES_AT_ONCE.min(bytes_left);
-                    let mut look = Look { now, uid, limits, grace: self.grace, bytes_left: may_read };
+                    let mut look = ScanPass { now, uid, limits, grace: self.grace, bytes_left: may_read };
                     is_news |= user.look(&folder, &mut look, done < MAX_DONE);
                     bytes_left -= may_read - look.bytes_left;
                 }
@@ -258,7 +258,7 @@ impl Limits {
 }
 
 /// One look at one user's files.
-struct Look {
+struct ScanPass {
     now: Instant,
     uid: u32,
     limits: Limits,
@@ -267,7 +267,7 @@ struct Look {
 }
 
 impl User {
-    fn look(&mut self, folder: &Folder, look: &mut Look, may_remember: bool) -> bool {
+    fn look(&mut self, folder: &Folder, look: &mut ScanPass, may_remember: bool) -> bool {
         let mut is_news = false;
         let is_changed = |listed: i64| folder.modified_ns.saturating_add(COARSE_NS) > listed;
         if self.listed_ns.is_none_or(is_changed) && self.lists_next.is_none_or(|next| next <= look.now) {
@@ -322,7 +322,7 @@ impl User {
     }
 
     /// Takes up files that were written lately; where there are too many, those that were written last.
-    fn list(&mut self, folder: &Folder, look: &Look) {
+    fn list(&mut self, folder: &Folder, look: &ScanPass) {
         let Ok(mut names) = folder.names() else { return };
         let mut there = HashSet::new();
         let oldest_ns = i64::try_from(now_ns()).unwrap_or(i64::MAX).saturating_sub(SILENT_NS);
@@ -352,7 +352,7 @@ fn read(
     jvm: &mut Jvm,
     folder: &Folder,
     name: &str,
-    look: &mut Look,
+    look: &mut ScanPass,
     opened: &mut VecDeque<Opened>,
 ) -> io::Result<bool> {
     let status: FileStatus = folder.status(name)?;

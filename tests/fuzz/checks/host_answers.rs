@@ -5,7 +5,7 @@ use deploy::collect::choose::{self, Limits};
 use deploy::facts::Facts;
 use deploy::installed::Installed;
 use deploy::report::HostReport;
-use deploy::status::{self, Seen};
+use deploy::status::{self, HostState};
 
 /// What must hold for any input.
 pub fn check(input: &[u8]) {
@@ -17,8 +17,10 @@ pub fn check(input: &[u8]) {
         let kept: usize = facts.answer.files.values().flatten().map(|file| file.bytes.len()).sum();
         assert!(kept <= input.len());
     }
-    let states =
-        [Seen::parse(&answer("status"), Ok(answer("records"))), Seen::parse(&answer("status"), Err(String::new()))];
+    let states = [
+        HostState::parse(&answer("status"), Ok(answer("records"))),
+        HostState::parse(&answer("status"), Err(String::new())),
+    ];
     for seen in states.into_iter().flatten() {
         let mut host = HostReport::of("h");
         status::judge(&mut host, &seen, &Err("not asked".to_owned()));

@@ -22,7 +22,7 @@ use crate::run_json;
 pub type Times = BTreeMap<&'static str, f64>;
 
 /// The real runs of a setting.
-struct Side<'p> {
+struct SettingRuns<'p> {
     setting: &'p Setting,
     runs: Vec<Run>,
     /// What each run took, by the job's name.
@@ -32,8 +32,8 @@ struct Side<'p> {
 /// One job of one recorded run, said of another setting.
 struct Cell<'s> {
     by: By,
-    from: &'s Side<'s>,
-    to: &'s Side<'s>,
+    from: &'s SettingRuns<'s>,
+    to: &'s SettingRuns<'s>,
     job: Job,
     /// Index of the recorded run.
     capture: usize,
@@ -45,7 +45,7 @@ struct Cell<'s> {
 /// # Errors
 /// If a prediction fails.
 pub fn predict_all(plan: &Plan, out: &Path, scratch: &Path, tell: &(dyn Fn(&str) + Sync)) -> Result<Vec<Row>> {
-    let sides: Vec<Side> =
+    let sides: Vec<SettingRuns> =
         plan.settings.par_iter().map(|setting| side(plan, setting, out, scratch)).collect::<Result<_>>()?;
     let cells = cells(plan, &sides, tell)?;
     let done = AtomicUsize::new(0);
@@ -60,7 +60,7 @@ pub fn predict_all(plan: &Plan, out: &Path, scratch: &Path, tell: &(dyn Fn(&str)
 }
 
 /// The runs of a setting, and what they took.
-fn side<'p>(plan: &'p Plan, setting: &'p Setting, out: &Path, scratch: &Path) -> Result<Side<'p>> {
+fn side<'p>(plan: &'p Plan, setting: &'p Setting, out: &Path, scratch: &Path) -> Result<SettingRuns<'p>> {
     let runs = runs_of(out, setting, plan.runs)?;
     let scratch = tempfile::tempdir_in(scratch)?;
     let mut measured = BTreeMap::new();
@@ -68,12 +68,12 @@ fn side<'p>(plan: &'p Plan, setting: &'p Setting, out: &Path, scratch: &Path) ->
         let times = runs.iter().map(|run| recorded(&run.trace_of(*job), scratch.path()));
         measured.insert(job.name(), times.collect::<Result<Vec<Times>>>()?);
     }
-    Ok(Side { setting, runs, measured })
+    Ok(SettingRuns { setting, runs, measured })
 }
 
 /// What is to be predicted, in the plan's order.
-fn cells<'s>(plan: &Plan, sides: &'s [Side<'s>], tell: &dyn Fn(&str)) -> Result<Vec<Cell<'s>>> {
-    let side = |name: &str| -> Result<&'s Side<'s>> {
+fn cells<'s>(plan: &Plan, sides: &'s [SettingRuns<'s>], tell: &dyn Fn(&str)) -> Result<Vec<Cell<'s>>> {
+    let side = |name: &str| -> Result<&'s SettingRuns<'s>> {
         sides.iter().find(|side| side.setting.name == name).context("the plan has no such setting")
     };
     let mut cells = Vec::new();

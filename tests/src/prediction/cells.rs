@@ -52,7 +52,7 @@ struct Ablation {
 }
 
 /// A network and its real runs.
-struct Side<'p> {
+struct NetworkRuns<'p> {
     network: &'p Network,
     runs: Vec<Run>,
     experiment: PathBuf,
@@ -77,7 +77,7 @@ pub fn predict_all(plan: &Plan, out: &Path, tell: &dyn Fn(&str)) -> Result<Matri
 }
 
 /// The networks that have runs.
-fn sides<'p>(plan: &'p Plan, cluster: &Cluster, out: &Path) -> Result<Vec<Side<'p>>> {
+fn sides<'p>(plan: &'p Plan, cluster: &Cluster, out: &Path) -> Result<Vec<NetworkRuns<'p>>> {
     let folder = out.join(cluster.folder()).join("networks");
     let mut sides = Vec::new();
     for network in &plan.networks {
@@ -86,7 +86,7 @@ fn sides<'p>(plan: &'p Plan, cluster: &Cluster, out: &Path) -> Result<Vec<Side<'
         let experiment = folder.join(format!("{}.toml", network.name));
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         fs::write(&experiment, network.experiment_of_recorded(&first.truth)?)?;
-        sides.push(Side { network, runs, experiment });
+        sides.push(NetworkRuns { network, runs, experiment });
     }
     Ok(sides)
 }
@@ -95,12 +95,12 @@ fn predict_from(
     plan: &Plan,
     cluster: &Cluster,
     job: Job,
-    from: &Side,
-    sides: &[Side],
+    from: &NetworkRuns,
+    sides: &[NetworkRuns],
     tell: &dyn Fn(&str),
     matrix: &mut Matrix,
 ) -> Result<()> {
-    let others: Vec<&Side> = sides.iter().filter(|side| side.network.name != from.network.name).collect();
+    let others: Vec<&NetworkRuns> = sides.iter().filter(|side| side.network.name != from.network.name).collect();
     // A run whose trace was removed still is a real run.
     let is_capture = |run: &&Run| run.job_s(job.name()).is_some() && run.trace().is_dir();
     let of_job: Vec<&Run> = from.runs.iter().filter(is_capture).collect();
@@ -177,7 +177,7 @@ fn covered(job: PredictedTime, runs_s: &[f64]) -> usize {
     runs_s.iter().filter(|run| (low..=high).contains(*run)).count()
 }
 
-fn of<'f>(prediction: &'f Prediction, side: &Side) -> Result<&'f FabricPrediction> {
+fn of<'f>(prediction: &'f Prediction, side: &NetworkRuns) -> Result<&'f FabricPrediction> {
     let found = prediction.fabrics.iter().find(|fabric| fabric.name == side.network.name);
     found.with_context(|| format!("nothing is predicted for {}", side.network.name))
 }
@@ -185,8 +185,8 @@ fn of<'f>(prediction: &'f Prediction, side: &Side) -> Result<&'f FabricPredictio
 fn predict(
     plan: &Plan,
     job: Job,
-    from: &Side,
-    others: &[&Side],
+    from: &NetworkRuns,
+    others: &[&NetworkRuns],
     traces: &[PathBuf],
     without: &[&str],
 ) -> Result<Prediction> {

@@ -60,7 +60,7 @@ pub type Folders = BTreeMap<String, BTreeMap<String, Listed>>;
 
 /// What is left on the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct LeftOnHost {
     /// By folder: files and bytes.
     pub folders: BTreeMap<String, (u64, u64)>,
 }
@@ -93,8 +93,8 @@ pub fn sizes(answer: &HostAnswer) -> BTreeMap<String, u64> {
 
 /// Takes out of the listed files what goes beyond the limits: of a user's first what is mostly holes, then the largest.
 #[must_use]
-pub fn within(folders: &mut Folders, limits: Limits) -> Left {
-    let mut left = Left::default();
+pub fn within(folders: &mut Folders, limits: Limits) -> LeftOnHost {
+    let mut left = LeftOnHost::default();
     let mut users: BTreeMap<String, u64> = BTreeMap::new();
     let (mut host, mut jvms) = (0_u64, 0_u64);
     let fits =

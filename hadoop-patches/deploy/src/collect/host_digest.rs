@@ -41,7 +41,7 @@ pub struct DigestSettings {
 
 /// A digest on a host.
 #[derive(Clone, Debug)]
-pub(super) struct Made {
+pub(super) struct HostDigest {
     /// Its size, bytes.
     pub size: u64,
     /// Whether it was made now, and not there already.
@@ -98,7 +98,7 @@ pub(super) fn make(
     places: &Places,
     settings: &DigestSettings,
     listed: &[Outcome<HostListing>],
-) -> Vec<Outcome<Made>> {
+) -> Vec<Outcome<HostDigest>> {
     let locks = fleet.each("lock", |session| session.lock("digest"));
     let with: Vec<_> = listed.iter().zip(&locks).collect();
     let sum = digest::of(&settings.merger.bytes);
@@ -152,7 +152,7 @@ fn run(
     sum: &str,
     listed: &HostListing,
     bar: &ProgressBar,
-) -> Result<Made, SshError> {
+) -> Result<HostDigest, SshError> {
     let memory = settings.memory.to_string();
     let variables = [
         ("PREFIX", places.prefix.as_str()),
@@ -201,7 +201,7 @@ fn run(
     }
     let packets = answer.hosts.iter().map(|host| host.packets).fold(0, u64::saturating_add);
     let told = answer.refused.into_iter().chain(answer.hosts.into_iter().flat_map(|host| host.losses));
-    Ok(Made {
+    Ok(HostDigest {
         size,
         now: said.value("made") == Some("yes"),
         packets,
@@ -225,7 +225,7 @@ fn plain(text: &str) -> String {
 }
 
 /// Puts what came of a host into its report.
-pub(super) fn tell(host: &mut HostReport, listed: &HostListing, made: &Outcome<Made>) {
+pub(super) fn tell(host: &mut HostReport, listed: &HostListing, made: &Outcome<HostDigest>) {
     match made {
         Ok(made) => {
             host.fact("digest_bytes", made.size);
@@ -248,6 +248,6 @@ pub(super) fn tell(host: &mut HostReport, listed: &HostListing, made: &Outcome<M
 }
 
 /// The file to fetch, by its name, with its size.
-pub(super) fn files(made: &Made) -> BTreeMap<String, u64> {
+pub(super) fn files(made: &HostDigest) -> BTreeMap<String, u64> {
     [(FILE.to_owned(), made.size)].into()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::choose::{self, Folders, Left, Limits};
+use super::choose::{self, Folders, LeftOnHost, Limits};
 use crate::answer::HostAnswer;
 use crate::installed::{FILE, Installed};
 use crate::places::Places;
@@ -20,7 +20,7 @@ pub(super) struct HostListing {
     /// What is taken.
     pub folders: Folders,
     /// What is more than is taken of one.
-    pub left: Left,
+    pub left: LeftOnHost,
     /// Things that are no files of the agents', by folder.
     odd: Vec<(String, u64)>,
     /// Folders of which not all files were listed.

@@ -21,7 +21,7 @@ use crate::fleet::{Fleet, Outcome, bar};
 use crate::report::{Report, size};
 use crate::ssh::{Session, SshError};
 pub use host_digest::DigestSettings;
-use host_digest::Made;
+use host_digest::HostDigest;
 use listing::{HostListing, list, tell_what_stays};
 pub use settings::{History, Settings};
 use transfer::{Fetched, Source};
@@ -58,7 +58,7 @@ pub fn collect(fleet: &Fleet, settings: &Settings) -> Result<Report, CollectErro
     if !report.problems.is_empty() {
         return Ok(report);
     }
-    let made: Option<Vec<Outcome<Made>>> =
+    let made: Option<Vec<Outcome<HostDigest>>> =
         settings.digest.as_ref().map(|digest| host_digest::make(fleet, &settings.places, digest, &listed));
     let total = match &made {
         Some(made) => made.iter().flatten().map(|made| made.size).fold(0, u64::saturating_add),
@@ -77,7 +77,7 @@ pub fn collect(fleet: &Fleet, settings: &Settings) -> Result<Report, CollectErro
         return Ok(report);
     }
     let progress = bytes_bar(total);
-    let made: Vec<Option<&Outcome<Made>>> = match &made {
+    let made: Vec<Option<&Outcome<HostDigest>>> = match &made {
         Some(made) => made.iter().map(Some).collect(),
         None => vec![None; listed.len()],
     };
@@ -172,7 +172,7 @@ fn fetch_digest(
     session: &Session,
     settings: &Settings,
     listed: &HostListing,
-    made: &Made,
+    made: &HostDigest,
     progress: &ProgressBar,
 ) -> Result<Fetched, SshError> {
     let from = format!("{}/{}/{}", settings.places.capture_dir, listed.name, host_digest::FOLDER);

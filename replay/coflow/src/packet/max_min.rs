@@ -13,12 +13,12 @@ pub struct MaxMin {
 
 /// A port's rate that is not given away, and its flows without one.
 #[derive(Clone, Copy)]
-struct Side {
+struct PortShare {
     free: f64,
     flows: u32,
 }
 
-impl Side {
+impl PortShare {
     fn share(self) -> f64 {
         if self.flows == 0 { f64::INFINITY } else { self.free.max(0.0) / f64::from(self.flows) }
     }
@@ -39,7 +39,7 @@ impl RateAllocator for MaxMin {
         self.waiting.resize(ports * ports, 0);
         self.rates.resize(ports * ports, 0.0);
         // Senders, then receivers.
-        let mut sides = vec![Side { free: port_rate, flows: 0 }; 2 * ports];
+        let mut sides = vec![PortShare { free: port_rate, flows: 0 }; 2 * ports];
         for flow in coflows.iter().flat_map(|coflow| &coflow.flows) {
             let (from, to) = (flow.from.index(), flow.to.index());
             self.waiting[from * ports + to] += 1;

@@ -1,8 +1,8 @@
 //! Ways through lattices, axis by axis, and the places of routers in their rings.
 
 use super::Candidates;
-use super::lattice_way::KnownWays;
-pub(super) use super::lattice_way::Way;
+pub(super) use super::lattice_way::LatticeStep;
+use super::lattice_way::StepTable;
 use super::records::{MAX_AXES, Record, Records, directions_of};
 use super::vcs::{Order, Ties};
 use super::{RoutingConfig, RoutingError};
@@ -50,7 +50,7 @@ pub(super) struct LatticeWays {
     /// The link of each host to its router, and back.
     up: Vec<LinkId>,
     down: Vec<LinkId>,
-    known: KnownWays,
+    known: StepTable,
 }
 
 impl LatticeWays {
@@ -83,10 +83,10 @@ impl LatticeWays {
             down: up.iter().map(|link| link.back()).collect(),
             up,
             lattice,
-            known: KnownWays::default(),
+            known: StepTable::default(),
         };
         ways.known =
-            KnownWays::new(ways.routers(), ways.axes(), |from, to, pattern| ways.reckon_way(from, to, pattern));
+            StepTable::new(ways.routers(), ways.axes(), |from, to, pattern| ways.reckon_way(from, to, pattern));
         ways.check_reached(topology, config)?;
         Ok(Some(ways))
     }
@@ -177,19 +177,19 @@ impl LatticeWays {
 
     /// The next step of a packet's way to another router.
     #[inline]
-    pub(super) fn way(&self, router: u32, target: u32, pattern: u32) -> Option<Way> {
+    pub(super) fn way(&self, router: u32, target: u32, pattern: u32) -> Option<LatticeStep> {
         let known = self.known.way(router, target, pattern);
         known.unwrap_or_else(|| self.reckon_way(router, target, pattern))
     }
 
-    fn reckon_way(&self, router: u32, target: u32, pattern: u32) -> Option<Way> {
+    fn reckon_way(&self, router: u32, target: u32, pattern: u32) -> Option<LatticeStep> {
         let record = self.records.record(&self.lattice, self.at(router), self.at(target), pattern);
         let mut axes = record.iter().enumerate();
         let (axis, steps) = match self.order {
             Order::Dim => axes.find(|(_, steps)| **steps != 0),
             Order::Dir => axes.clone().find(|(_, steps)| **steps > 0).or_else(|| axes.find(|(_, steps)| **steps < 0)),
         }?;
-        Some(Way { axis, forward: *steps > 0, left: steps.unsigned_abs() })
+        Some(LatticeStep { axis, forward: *steps > 0, left: steps.unsigned_abs() })
     }
 
     /// The direction of the first step from host `from` to host `to`: 2 x axis forward, 1 more back.
@@ -261,7 +261,7 @@ impl LatticeWays {
     }
 
     /// Whether a packet on `way` has the end of its ring before it: the cable between the last router and the first.
-    pub(super) fn wraps_ahead(&self, router: u32, way: Way) -> bool {
+    pub(super) fn wraps_ahead(&self, router: u32, way: LatticeStep) -> bool {
         let place = self.place(router, way.axis);
         let ring = self.rings[way.axis];
         self.is_ring(way.axis) && if way.forward { place + way.left >= ring } else { way.left > place }
@@ -292,7 +292,7 @@ impl LatticeWays {
     }
 
     /// Where a packet for `to` goes on that stands at `at`: the link alone.
-    pub(super) fn link(&self, at: NodeId, to: NodeId, pattern: u32) -> Option<(&LinkId, Option<Way>)> {
+    pub(super) fn link(&self, at: NodeId, to: NodeId, pattern: u32) -> Option<(&LinkId, Option<LatticeStep>)> {
         if let Some(link) = self.end(at, to) {
             return Some((link, None));
         }

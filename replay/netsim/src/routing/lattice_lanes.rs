@@ -2,7 +2,7 @@
 //! INSEE's routers; `docs/topologies.md` says where the paper and its program differ.
 
 use super::candidates::{BusyPolicy, Candidates, CreditRequirement, Hop, Lane, Pick, Ranks};
-use super::lattice::{LatticeWays, Way};
+use super::lattice::{LatticeStep, LatticeWays};
 use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Directions, Equals, Order, RoomUnit, Ties};
 use super::{RoutingConfig, RoutingError};
 use crate::topology::{LinkId, NodeId, Topology};
@@ -154,7 +154,7 @@ impl LatticeHops {
     }
 
     /// Whether a packet on `way` enters a ring, having come by `input_direction`.
-    fn enters(&self, way: Way, input_direction: Option<(usize, bool)>) -> bool {
+    fn enters(&self, way: LatticeStep, input_direction: Option<(usize, bool)>) -> bool {
         self.ways.is_ring(way.axis) && input_direction != Some((way.axis, way.forward))
     }
 
@@ -189,7 +189,7 @@ impl LatticeHops {
     }
 
     /// The class that waits for nothing that waits for it.
-    fn basic(&self, router: u32, way: Way) -> u8 {
+    fn basic(&self, router: u32, way: LatticeStep) -> u8 {
         u8::from(!self.ways.wraps_ahead(router, way))
     }
 

@@ -17,7 +17,7 @@ enum Senders {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Beside {
+pub(super) struct BackgroundArgs {
     /// Messages that hosts send each other beside the program: the mean time between two of a host, and their size, as 20us:1KiB.
     #[arg(long, value_name = "TIME:SIZE", value_parser = background)]
     background: Option<(DurationPs, Bytes)>,
@@ -39,7 +39,7 @@ fn background(text: &str) -> Result<(DurationPs, Bytes), String> {
     Ok((gap, size))
 }
 
-impl Beside {
+impl BackgroundArgs {
     /// What is sent beside a program whose ranks are on `ranks`, of `nodes` hosts.
     pub fn background(&self, ranks: &[HostIndex], nodes: u32) -> Result<Option<Background>, Error> {
         let Some((gap, size)) = self.background else { return Ok(None) };

@@ -24,7 +24,7 @@ use replay::results::{check_folder, remove_results};
 use super::common::{say, tell_of_left_out, threads};
 use super::progress::Bars;
 use super::table::{new_table, right};
-use beside::Beside;
+use beside::BackgroundArgs;
 use placing::Placing;
 use source::{Form, Source};
 
@@ -41,7 +41,7 @@ pub(super) struct ProgramArgs {
     #[command(flatten)]
     placing: Placing,
     #[command(flatten)]
-    beside: Beside,
+    beside: BackgroundArgs,
     /// How many hosts the fabric has [default: those of a fat-tree; else one for each rank].
     #[arg(long, value_name = "N")]
     nodes: Option<u32>,

@@ -60,21 +60,21 @@ impl Instant {
 #[derive(Default)]
 pub(in crate::fabric) struct Matcher {
     /// By input and by output: whether it is granted, and the request that has been chosen for it; all unset between two allocations.
-    inputs: Vec<Side>,
-    outputs: Vec<Side>,
+    inputs: Vec<PortMatch>,
+    outputs: Vec<PortMatch>,
     /// Those for which one has been chosen in this iteration.
     chosen: Vec<u32>,
 }
 
 /// An input or an output.
 #[derive(Clone, Copy)]
-struct Side {
+struct PortMatch {
     granted: bool,
     request: u32,
     rank: Rank,
 }
 
-const FREE: Side = Side { granted: false, request: u32::MAX, rank: (true, u64::MAX, u64::MAX, u64::MAX) };
+const FREE: PortMatch = PortMatch { granted: false, request: u32::MAX, rank: (true, u64::MAX, u64::MAX, u64::MAX) };
 
 /// Where round robins begin: those of inputs, over outputs, and those of outputs, over inputs.
 pub(in crate::fabric) struct Turns<'a> {

@@ -1,7 +1,7 @@
 //! Switches whose inputs pass one packet at a time match all their heads with their links at once.
 
 use super::allocator::{Allocator, Request, Requests};
-use super::arbiter::{Given, Turns};
+use super::arbiter::{GrantedVl, Turns};
 use super::arbitration::{Asking, Bits as _, Heads};
 use super::input_arbiter::{Contender, Contest, InputArbiter};
 use super::strategies::Strategies;
@@ -14,7 +14,7 @@ use crate::units::DurationPs;
 
 /// What was found at a switch: requests, and for links that stay idle what they wait for.
 #[derive(Default)]
-struct Found {
+struct SwitchRequests {
     requests: Vec<Request>,
     heads: Vec<Head>,
     /// Lanes for which a head lacks credits, and the least that is lacked.
@@ -35,7 +35,7 @@ struct Head {
 struct Match {
     request: usize,
     turns: Turns,
-    given: Given,
+    given: GrantedVl,
     moves_turns: bool,
 }
 
@@ -78,7 +78,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     /// Matches the heads of `switch` that may start with its links, and has it look again for the others.
     fn allocate(&mut self, switch: NodeId, now: SimTime) {
         let Some(cycle) = self.switches.as_ref().map(|switches| switches.cycle) else { return };
-        let Found { mut requests, mut heads, lacking, mut input_free } = self.requests_of(switch, now);
+        let SwitchRequests { mut requests, mut heads, lacking, mut input_free } = self.requests_of(switch, now);
         loop {
             let mut matching = Matching::new(self, requests, &heads, now);
             self.allocator.allocate(&mut matching);
@@ -113,8 +113,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     }
 
     /// What the heads of `switch` ask for.
-    fn requests_of(&mut self, switch: NodeId, now: SimTime) -> Found {
-        let mut found = Found::default();
+    fn requests_of(&mut self, switch: NodeId, now: SimTime) -> SwitchRequests {
+        let mut found = SwitchRequests::default();
         for output in self.topology.out(switch).to_vec() {
             let output = self.link_numbers.output(output);
             let link = self.links[output];
@@ -133,7 +133,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     }
 
     /// The same for `vl` of the link `output`, which is free.
-    fn requests_for(&mut self, output: LinkId, vl: u32, now: SimTime, found: &mut Found) {
+    fn requests_for(&mut self, output: LinkId, vl: u32, now: SimTime, found: &mut SwitchRequests) {
         let link = self.links[output];
         let lane = self.number.lane(output, vl);
         let mut least = u32::MAX;
@@ -194,7 +194,7 @@ struct Matching<'a, O, S: Strategies> {
     all: Vec<Request>,
     open: Vec<bool>,
     /// For each request how its output's tables of VLs are if it is taken, once the output has taken its pick.
-    granted: Vec<Option<(Turns, Given)>>,
+    granted: Vec<Option<(Turns, GrantedVl)>>,
     matched: Vec<Match>,
 }
 
@@ -205,7 +205,7 @@ impl<'a, O, S: Strategies> Matching<'a, O, S> {
     }
 
     /// The output's tables of VLs after one of the VLs of `may` has got its turn.
-    fn give(&self, output: LinkId, may: u16) -> (Turns, Given) {
+    fn give(&self, output: LinkId, may: u16) -> (Turns, GrantedVl) {
         let link = &self.network.links[output];
         let mut turns = link.turns;
         let given = self.network.tables.give(&mut turns, may, link.free_at < self.now);

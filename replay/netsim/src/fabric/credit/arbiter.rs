@@ -39,7 +39,7 @@ impl Turns {
 
 /// Which VL was given a turn, and by which table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct GrantedVl {
     pub vl: u8,
     high: bool,
 }
@@ -74,7 +74,7 @@ impl Tables {
     /// Gives the turn to one of the VLs of `may` (a bit each, one at least). `idle`: the link was free and nothing
     /// started before this instant.
     #[inline]
-    pub fn give(&self, turns: &mut Turns, may: u16, idle: bool) -> Given {
+    pub fn give(&self, turns: &mut Turns, may: u16, idle: bool) -> GrantedVl {
         if self.plain {
             // A weight of 1 is used up by any packet: the next VL, or the same if it is alone. At the start it is VL 0.
             let from = if turns.low.left > 0 { turns.low.entry } else { turns.low.entry + 1 };
@@ -83,7 +83,7 @@ impl Tables {
             let vl = u8::try_from(vl).unwrap_or(0);
             turns.low.entry = vl;
             turns.low.left = 1;
-            return Given { vl, high: false };
+            return GrantedVl { vl, high: false };
         }
         if idle || may & self.high_vls == 0 {
             turns.high_bytes = 0;
@@ -95,12 +95,12 @@ impl Tables {
         };
         let high = may & self.high_vls != 0 && !(used_up && may & self.low_vls != 0);
         let vl = if high { next(&self.high, &mut turns.high, may) } else { next(&self.low, &mut turns.low, may) };
-        Given { vl, high }
+        GrantedVl { vl, high }
     }
 
     /// What was given the turn has started, with `bytes` in `credits` credits.
     #[inline]
-    pub fn started(&self, turns: &mut Turns, given: Given, credits: u32, bytes: u32) {
+    pub fn started(&self, turns: &mut Turns, given: GrantedVl, credits: u32, bytes: u32) {
         let turn = if given.high { &mut turns.high } else { &mut turns.low };
         turn.left = turn.left.saturating_sub(u8::try_from(credits).unwrap_or(u8::MAX));
         turns.high_bytes = if given.high { turns.high_bytes.saturating_add(bytes) } else { 0 };

@@ -1,6 +1,6 @@
 //! Links take one of the packets that ask for them: first the VL is arbitrated, then the input.
 
-use super::arbiter::Given;
+use super::arbiter::GrantedVl;
 use super::buffer_policy::BufferPolicy;
 use super::input_arbiter::{Contender, Contest, InputArbiter};
 use super::lanes::{Lanes, Numbering};
@@ -265,7 +265,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
 
     /// Starts the packet with bit `bit` of the VL that was given the turn.
     #[inline(always)]
-    fn begin(&mut self, link: LinkId, given: Given, bit: u32, now: SimTime) {
+    fn begin(&mut self, link: LinkId, given: GrantedVl, bit: u32, now: SimTime) {
         let vl = u32::from(given.vl);
         let started = if self.links[link].from_host {
             self.leave_host(link, vl, bit, now).map(|(flits, credits, _)| (flits, credits))

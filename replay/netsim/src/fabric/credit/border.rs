@@ -36,7 +36,7 @@ pub(super) struct SentPacket {
 
 /// A packet that left the buffer of a lane that begins elsewhere.
 #[derive(Clone, Copy)]
-struct Left {
+struct Departure {
     lane: LaneId,
     /// When its last flit had left.
     ended: SimTime,
@@ -48,7 +48,7 @@ pub(super) struct Border {
     pub mail: Vec<Mail>,
     /// What has left in this window, and what was still leaving when it began: the other part is told later, and what it has started
     /// meanwhile found this in the buffer.
-    left: Vec<Left>,
+    left: Vec<Departure>,
     sorted: bool,
 }
 
@@ -66,7 +66,7 @@ impl Border {
 
     /// What is `leaving` the buffer of `lane`, which begins elsewhere.
     pub fn left(&mut self, lane: LaneId, leaving: &Return) {
-        self.left.push(Left { lane, ended: leaving.end, credits: leaving.credits });
+        self.left.push(Departure { lane, ended: leaving.end, credits: leaving.credits });
     }
 
     /// Credits of packets that left the buffer of `lane` and whose last flit had not left at `now`, of this window's.

@@ -35,7 +35,7 @@ impl Buffer {
     /// A packet with `credits` credits has started at `now` on the link to it. What leaves at the same instant counts until its last flit
     /// has left, so that it is the same whichever is told first.
     #[inline]
-    pub fn takes(&mut self, credits: u16, now: SimTime) {
+    pub fn reserve(&mut self, credits: u16, now: SimTime) {
         self.held += u32::from(credits);
         let leaving = if self.since > now { self.need } else { 0 };
         self.held_most = self.held_most.max(self.held + leaving);
@@ -43,7 +43,7 @@ impl Buffer {
 
     /// Its first packet, with `credits` credits, starts to leave, and has left at `ended`; `next` is behind it.
     #[inline]
-    pub fn gives(&mut self, credits: u16, ended: SimTime, next: PacketId) {
+    pub fn release(&mut self, credits: u16, ended: SimTime, next: PacketId) {
         self.since = ended;
         self.need = credits.into();
         self.held -= u32::from(credits);

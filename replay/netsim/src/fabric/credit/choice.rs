@@ -185,9 +185,9 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let (mut chosen, mut looked) = (None, LaneBits::default());
         for rank in ranks.iter() {
             match self.with_room(&rank, base, need, &hop, (now, &mut looked)) {
-                Found::Lane(lane) => chosen = Some(lane),
-                Found::Busy if rank.when_busy == BusyPolicy::Wait => {}
-                Found::Busy | Found::NoRoom => continue,
+                RankOutcome::Lane(lane) => chosen = Some(lane),
+                RankOutcome::Busy if rank.when_busy == BusyPolicy::Wait => {}
+                RankOutcome::Busy | RankOutcome::NoRoom => continue,
             }
             break;
         }
@@ -319,12 +319,12 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         (need, flits): (u32, u16),
         hop: &Hop,
         (now, looked): (SimTime, &mut LaneBits),
-    ) -> Found {
+    ) -> RankOutcome {
         if let CreditRequirement::BubbleIn(lane) = rank.required {
             let lane = self.offered(lane, base);
             looked.add(lane);
             if self.lanes.unclaimed(lane, now) < i64::from(self.bubble()) {
-                return Found::NoRoom;
+                return RankOutcome::NoRoom;
             }
         }
         let needed = i64::from(self.needed(rank, need, hop.input_link));
@@ -365,9 +365,9 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     }
 
     /// The lane that a packet takes of those `found` with room.
-    fn pick(&self, found: &mut Vec<Offered>, pick: Pick, base: u32, hop: &Hop, now: SimTime) -> Found {
+    fn pick(&self, found: &mut Vec<Offered>, pick: Pick, base: u32, hop: &Hop, now: SimTime) -> RankOutcome {
         if found.is_empty() {
-            return Found::NoRoom;
+            return RankOutcome::NoRoom;
         }
         if pick.takes_first() {
             found.truncate(1);
@@ -379,12 +379,12 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             0 | 1 => 0,
             several => draw(self.seed, u64::from(hop.at.0), hop.key) % several as u64,
         };
-        found.get(usize::try_from(position).unwrap_or(0)).map_or(Found::Busy, |lane| Found::Lane(*lane))
+        found.get(usize::try_from(position).unwrap_or(0)).map_or(RankOutcome::Busy, |lane| RankOutcome::Lane(*lane))
     }
 }
 
 /// What a packet finds in a rank.
-enum Found {
+enum RankOutcome {
     /// The lane that it takes.
     Lane(Offered),
     /// Lanes with room, all of which others have.

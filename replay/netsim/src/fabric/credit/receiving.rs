@@ -18,7 +18,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         credits: u16,
         (now, head_at): (SimTime, SimTime),
     ) {
-        self.lanes.ends[lane].buffer.takes(credits, now);
+        self.lanes.ends[lane].buffer.reserve(credits, now);
         self.queue_packet(lane, id, head_at);
     }
 

@@ -82,7 +82,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if let Some(occupancy) = &mut self.occupancy {
             occupancy.leaves(queue.into(), now.0, ended.0);
         }
-        self.lanes.ends[queue].buffer.gives(credits, ended, next);
+        self.lanes.ends[queue].buffer.release(credits, ended, next);
         let state = &mut self.links[link];
         // A link that takes a packet of each queue has taken them all.
         let asking = if state.parallel { 0 } else { state.asking };

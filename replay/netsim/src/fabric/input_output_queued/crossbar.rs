@@ -2,7 +2,7 @@
 
 use super::InputOutputQueued;
 use super::config::Requests;
-use super::state::{Asked, Event, Found, InputPort, Queued};
+use super::state::{Candidate, Event, InputPort, Queued, VcRequest};
 use crate::fabric::clocked::matching::{Instant, Request, Stage, Turns};
 use crate::fabric::clocked::packet::Packet;
 use crate::fabric::packet::Observer;
@@ -60,7 +60,7 @@ impl<O: Observer> InputOutputQueued<O> {
         } else if asked.len() > 1 {
             asked.sort_unstable_by_key(|asked| (asked.rank, asked.input_vc, asked.output_vc));
         }
-        for Asked { input_vc, output_vc, needs, .. } in &asked {
+        for VcRequest { input_vc, output_vc, needs, .. } in &asked {
             let granted = self.input_vcs[*input_vc as usize].moves_until > now;
             if !granted && !self.moves_into(*output_vc, now) {
                 self.grant(*input_vc, *output_vc, *needs, now);
@@ -108,7 +108,7 @@ impl<O: Observer> InputOutputQueued<O> {
     }
 
     /// What the packet that is first in `input_vc` asks for; `found` is what it may ask for.
-    fn ask(&self, here: &SwitchCycle, input_vc: u32, found: &mut Vec<Found>, asked: &mut Vec<Asked>) {
+    fn ask(&self, here: &SwitchCycle, input_vc: u32, found: &mut Vec<Candidate>, asked: &mut Vec<VcRequest>) {
         let Some(id) = self.input_vcs[input_vc as usize].waiting.front() else { return };
         let packet = self.packets.get(*id);
         let (input, vc) = StrengthReducedU32::div_rem(input_vc, self.by_vcs);
@@ -133,7 +133,7 @@ impl<O: Observer> InputOutputQueued<O> {
             for (vc, fill) in vcs.zip(fills) {
                 let held = fill.flits - if u32::from(leaves.vc) == vc { left } else { 0 };
                 if fill.moves_until <= here.now && self.config.output_buffer - held >= needs {
-                    found.push(Found { output_vc: first + vc, needs });
+                    found.push(Candidate { output_vc: first + vc, needs });
                 }
             }
         }
@@ -144,10 +144,10 @@ impl<O: Observer> InputOutputQueued<O> {
             taken = &taken[number..=number];
         }
         let later = from_host && self.config.transit_priority;
-        asked.extend(taken.iter().map(|Found { output_vc, needs }| {
+        asked.extend(taken.iter().map(|Candidate { output_vc, needs }| {
             let place = (u64::from(local) << 32) + u64::from(output_vc - here.first_output_vc);
             let rank = (later, draw(here.drawn, 1, place));
-            Asked { rank, input_vc, output_vc: *output_vc, needs: *needs }
+            VcRequest { rank, input_vc, output_vc: *output_vc, needs: *needs }
         }));
     }
 
@@ -163,7 +163,7 @@ impl<O: Observer> InputOutputQueued<O> {
     }
 
     /// Leaves of `asked` what the separable allocator grants.
-    fn match_asked(&mut self, here: &SwitchCycle, asked: &mut Vec<Asked>) {
+    fn match_asked(&mut self, here: &SwitchCycle, asked: &mut Vec<VcRequest>) {
         let Some(allocator) = self.config.allocator else { return };
         asked.sort_unstable_by_key(|asked| (asked.input_vc, asked.output_vc));
         let (input_vcs, output_vcs) =

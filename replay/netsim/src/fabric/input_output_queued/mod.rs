@@ -36,7 +36,7 @@ use crate::routing::{Routes, RoutingConfig};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use one_flit::OneFlit;
-use state::{Asked, Event, Fill, Found, InputPort, InputVc, Output, OutputVc};
+use state::{Candidate, Event, Fill, InputPort, InputVc, Output, OutputVc, VcRequest};
 use std::collections::BTreeMap;
 use strength_reduce::StrengthReducedU32;
 use typed_index_collections::TiVec;
@@ -97,8 +97,8 @@ pub struct InputOutputQueued<O> {
     /// Whether a message was handed over.
     has_begun: bool,
     /// What is used within one cycle of one switch.
-    asked: Vec<Asked>,
-    found: Vec<Found>,
+    asked: Vec<VcRequest>,
+    found: Vec<Candidate>,
     requests: Vec<Request>,
     meters: TiVec<LinkId, LinkMeter>,
     lane_bytes: Vec<u64>,

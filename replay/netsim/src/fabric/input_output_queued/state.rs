@@ -142,7 +142,7 @@ impl Output {
 
 /// A packet first in `input_vc` asks for `output_vc`, both numbered among all.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct VcRequest {
     /// What decides the order of random grants, the least first: whether a host sent it, and what was drawn.
     pub rank: (bool, u64),
     pub input_vc: u32,
@@ -153,7 +153,7 @@ pub(super) struct Asked {
 
 /// A VC of an output that a packet may ask for.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct Candidate {
     pub output_vc: u32,
     pub needs: u32,
 }

@@ -46,7 +46,7 @@ use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use layout::{ahead, first_vcs, links, output_vcs, switches};
 use requests::{COPIED_AT_ONCE, CrossbarRequests, MAX_PORTS_OF_SWITCH};
 use slot::{RENEWED_EVERY, Slot};
-use state::{Crossbar, Crossing, Host, Input, InputVc, Marks, Offer, Output, OutputVc, PortVc, Switch};
+use state::{ActiveInputs, Crossbar, Crossing, Host, Input, InputVc, Offer, Output, OutputVc, PortVc, Switch};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use typed_index_collections::TiVec;
@@ -91,7 +91,7 @@ pub struct InputQueued<O> {
     /// By input: VCs, a bit each, whose first flit may ask for the crossbar: it has a VC and a credit; or has been given it.
     ready: Vec<u16>,
     /// By bit of an input, 64 a word.
-    marks: Vec<Marks>,
+    marks: Vec<ActiveInputs>,
     /// By input, then VC; the latter only where the crossbar is not given by the shortest of all rules.
     input_vcs: Vec<InputVc>,
     crossbars: Vec<Crossbar>,
@@ -264,7 +264,7 @@ impl<O: Observer> InputQueued<O> {
             switches,
             inputs: inputs_of,
             ready: vec![0; inputs],
-            marks: vec![Marks::default(); words],
+            marks: vec![ActiveInputs::default(); words],
             input_vcs: vec![InputVc::IDLE; inputs * vcs],
             crossbars: vec![Crossbar { at: 0, way: NONE }; if plain_crossbar { 0 } else { inputs * vcs }],
             slots,

@@ -2,7 +2,7 @@
 
 use super::InputQueued;
 use super::slot::Slot;
-use super::state::{Crossing, Flit, Marks, Output, PortVc, State, Switch};
+use super::state::{ActiveInputs, Crossing, Flit, Output, PortVc, State, Switch};
 use crate::fabric::clocked::packet::Packet;
 use crate::fabric::clocked::ports::NONE;
 use crate::fabric::cycle::Cycle;
@@ -36,15 +36,17 @@ impl<O: Observer> InputQueued<O> {
 
     /// Marks of any of a switch's inputs.
     #[inline(always)]
-    pub(super) fn marks_of(&self, switch: u32) -> Marks {
+    pub(super) fn marks_of(&self, switch: u32) -> ActiveInputs {
         if !self.is_wide {
             // Each switch has one word.
             return self.marks[switch as usize];
         }
         let words = self.switches[switch as usize].words();
-        let either =
-            |one: Marks, other: &Marks| Marks { heads: one.heads | other.heads, ready: one.ready | other.ready };
-        self.marks[words].iter().fold(Marks::default(), either)
+        let either = |one: ActiveInputs, other: &ActiveInputs| ActiveInputs {
+            heads: one.heads | other.heads,
+            ready: one.ready | other.ready,
+        };
+        self.marks[words].iter().fold(ActiveInputs::default(), either)
     }
 
     /// Whether there is something that a switch can do with its inputs.

@@ -310,7 +310,7 @@ pub(super) fn bits(mask: impl Into<u64>) -> impl Iterator<Item = u32> {
 
 /// Inputs of switches that can go on, 64 of them, a bit each.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Marks {
+pub(super) struct ActiveInputs {
     /// Those with heads that ask for VCs.
     pub heads: u64,
     /// Those with first flits that may ask for the crossbar.

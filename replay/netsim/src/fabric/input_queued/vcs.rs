@@ -1,7 +1,7 @@
 //! Heads ask for virtual channels, and are given them.
 
 use super::InputQueued;
-use super::state::{Marks, Offer, Owner, PortVc, State, Switch, behind, bits, next};
+use super::state::{ActiveInputs, Offer, Owner, PortVc, State, Switch, behind, bits, next};
 use crate::fabric::clocked::matching::{Instant, Request, Stage, Turns};
 use crate::fabric::clocked::ports::NONE;
 use crate::fabric::clocked::separable::Arbiter;
@@ -158,7 +158,7 @@ impl<O: Observer> InputQueued<O> {
     /// The only VC of the inputs of a switch in which a head asks for a VC, if it is the only one.
     #[inline]
     fn only_head(&self, switch: &Switch) -> Option<PortVc> {
-        let [Marks { heads, .. }] = self.marks[switch.words()] else { return None };
+        let [ActiveInputs { heads, .. }] = self.marks[switch.words()] else { return None };
         let input = switch.inputs.0.wrapping_add(heads.trailing_zeros());
         let asking = self.inputs.get(input as usize)?.heads;
         (heads.is_power_of_two() && asking.is_power_of_two()).then(|| PortVc::new(input, asking.trailing_zeros()))

@@ -7,7 +7,7 @@
 
 use super::config::Decision;
 use super::state::ocs::{Circuit, CircuitSpan, MAX_SPANS, NO_SPAN, State};
-use super::state::tor::Way;
+use super::state::tor::Medium;
 use super::{Event, Lightness};
 use crate::kernel::Phase;
 use crate::network::CircuitTotals;
@@ -301,7 +301,7 @@ impl Lightness {
         circuit.idle_since = now;
         self.use_circuit(now, index);
         if let Some(flow) = next {
-            self.pass_on(now, flow, Way::Circuit(index));
+            self.pass_on(now, flow, Medium::Circuit(index));
         }
         self.may_be_given_up(now, index);
     }

@@ -6,7 +6,7 @@
 
 use super::config::{Arbiter, DecidedAt};
 use super::state::ops::{Passage, Refusal};
-use super::state::tor::Way;
+use super::state::tor::Medium;
 use super::{Event, Lightness};
 use crate::fabric::ids::PacketId;
 use crate::kernel::Phase;
@@ -31,7 +31,7 @@ impl Lightness {
         let mut ranked = std::mem::take(&mut self.ops.ranked);
         let due: Vec<(SimTime, PacketId)> = self.ops.requests.drain(..due).collect();
         for (_, id) in due {
-            let Way::Ops(channel) = self.packets.get(id).way else { continue };
+            let Medium::Ops(channel) = self.packets.get(id).way else { continue };
             let port = self.port_for_packet(channel, id);
             let turn = match self.config.ops_arbiter {
                 Arbiter::Random => draw(self.config.seed, port.into(), now.0) % channels,
@@ -46,7 +46,7 @@ impl Lightness {
             self.ops.decided += 1;
             match self.output_for(now, id, port) {
                 Ok(output) => {
-                    if let Way::Ops(channel) = self.packets.get(id).way {
+                    if let Medium::Ops(channel) = self.packets.get(id).way {
                         self.ops.passed_last[port as usize] = channel;
                     }
                     self.pass(now, id, output);
@@ -67,7 +67,7 @@ impl Lightness {
 
     /// The output by which a packet that asks for `port` passes, or why it is refused.
     fn output_for(&mut self, now: SimTime, id: PacketId, port: u32) -> Result<u32, Refusal> {
-        let Way::Ops(channel) = self.packets.get(id).way else { return Ok(port) };
+        let Medium::Ops(channel) = self.packets.get(id).way else { return Ok(port) };
         if self.config.drop.contains(&self.ops.decided) {
             return Err(Refusal::Fault);
         }
@@ -199,7 +199,7 @@ impl Lightness {
 
     fn pass(&mut self, now: SimTime, id: PacketId, port: u32) {
         let packet = *self.packets.get(id);
-        let Way::Ops(channel) = packet.way else { return };
+        let Medium::Ops(channel) = packet.way else { return };
         let wire = u64::from(packet.wire);
         let occupied = self.occupied_ps(wire);
         let through = match self.config.ops_decision {

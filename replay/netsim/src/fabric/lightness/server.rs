@@ -10,7 +10,7 @@
 use super::config::{Decision, Resequencer};
 use super::state::predictor::Class;
 use super::state::server::{Outgoing, Packet};
-use super::state::tor::Way;
+use super::state::tor::Medium;
 use super::{Event, Lightness};
 use crate::fabric::ids::PacketId;
 use crate::kernel::Phase;
@@ -77,7 +77,7 @@ impl Lightness {
         }
     }
 
-    fn send_packet(&mut self, now: SimTime, host: u32, flow: u32, way: Way) {
+    fn send_packet(&mut self, now: SimTime, host: u32, flow: u32, way: Medium) {
         let largest = self.config.photonic_packet_max.get();
         let entry = &mut self.flows[flow as usize];
         let Some(message) = entry.outgoing.front_mut() else { return };
@@ -93,7 +93,7 @@ impl Lightness {
         let (source, destination) = (entry.source, entry.destination);
         let below = entry.below;
         let wire = self.config.wire_bytes(payload);
-        if self.config.decision == Decision::ByCircuit && matches!(way, Way::Ops(_)) {
+        if self.config.decision == Decision::ByCircuit && matches!(way, Medium::Ops(_)) {
             self.circuit_not_wanted(self.rack_of[source as usize], self.rack_of[destination as usize], wire);
         }
         let small = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -125,7 +125,7 @@ impl Lightness {
     }
 
     /// A place on `way` has become free, and `flow` was the first to wait for it: it gets it and may send again.
-    pub(super) fn pass_on(&mut self, now: SimTime, flow: u32, way: Way) {
+    pub(super) fn pass_on(&mut self, now: SimTime, flow: u32, way: Medium) {
         let entry = &mut self.flows[flow as usize];
         entry.granted = Some(way);
         let source = entry.source;
@@ -136,11 +136,11 @@ impl Lightness {
     /// A packet is whole at its destination's rack switch: down to the server, in order if the ToR is to see to that.
     pub(super) fn at_output(&mut self, now: SimTime, id: PacketId) {
         let packet = *self.packets.get(id);
-        if let Way::Ops(_) = packet.way {
+        if let Medium::Ops(_) = packet.way {
             let rack = self.rack_of[self.flows[packet.flow as usize].destination as usize];
             self.use_join(rack, false);
         }
-        if self.config.resequencer == Resequencer::Server || packet.way == Way::Electrical {
+        if self.config.resequencer == Resequencer::Server || packet.way == Medium::Electrical {
             self.send_down(now, id);
             return;
         }

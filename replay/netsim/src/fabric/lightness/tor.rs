@@ -7,7 +7,7 @@
 //! again when the channel is free, before new ones, in the order in which packets first went, without the start-up.
 
 use super::config::{Decision, WavelengthAssignment};
-use super::state::tor::Way;
+use super::state::tor::Medium;
 use super::{Event, Lightness};
 use crate::count::count;
 use crate::fabric::ids::PacketId;
@@ -18,14 +18,14 @@ use crate::time::SimTime;
 impl Lightness {
     /// Decides about the way of the next packet of `flow` and takes a place for it; while there is none, the flow queues
     /// up for one.
-    pub(super) fn reserve(&mut self, now: SimTime, flow: u32) -> Option<Way> {
+    pub(super) fn reserve(&mut self, now: SimTime, flow: u32) -> Option<Medium> {
         if let Some(way) = self.flows[flow as usize].granted.take() {
             return Some(way);
         }
         let entry = &self.flows[flow as usize];
         let (from, to) = (self.rack_of[entry.source as usize], self.rack_of[entry.destination as usize]);
         if from == to {
-            return Some(Way::Electrical);
+            return Some(Medium::Electrical);
         }
         let channel = self.channel_for(from, entry.wavelength);
         let size = entry.outgoing.front().map_or(0, |message| message.total);
@@ -49,10 +49,10 @@ impl Lightness {
         let (way, most, reserved, wants) = if by_circuit {
             let index = self.circuit_between(from, to);
             let circuit = &mut self.circuits[index as usize];
-            (Way::Circuit(index), most_circuit, &mut circuit.reserved, &mut circuit.wants)
+            (Medium::Circuit(index), most_circuit, &mut circuit.reserved, &mut circuit.wants)
         } else {
             let entry = &mut self.channels[channel as usize];
-            (Way::Ops(channel), most_ops, &mut entry.reserved, &mut entry.wants)
+            (Medium::Ops(channel), most_ops, &mut entry.reserved, &mut entry.wants)
         };
         if *reserved >= most {
             wants.push_back(flow);
@@ -80,17 +80,17 @@ impl Lightness {
     /// A packet is whole in the ToR's Input.
     pub(super) fn at_tor(&mut self, now: SimTime, id: PacketId) {
         match self.packets.get(id).way {
-            Way::Electrical => {
+            Medium::Electrical => {
                 self.counters.electrical += 1;
                 let at = now.plus_ps(self.config.switch_delay.ps());
                 let source = self.flows[self.packets.get(id).flow as usize].source;
                 self.queue.schedule(at, Phase::Arrive, self.nic_place(source), Event::AtOutput(id));
             }
-            Way::Ops(channel) => {
+            Medium::Ops(channel) => {
                 self.channels[channel as usize].waiting.push_back(id);
                 self.try_channel(now, channel);
             }
-            Way::Circuit(circuit) => {
+            Medium::Circuit(circuit) => {
                 self.circuits[circuit as usize].waiting.push_back(id);
                 self.use_circuit(now, circuit);
             }
@@ -190,7 +190,7 @@ impl Lightness {
         channel.reserved -= u32::from(next.is_none());
         self.try_channel(now, index);
         if let Some(flow) = next {
-            self.pass_on(now, flow, Way::Ops(index));
+            self.pass_on(now, flow, Medium::Ops(index));
         }
     }
 
@@ -199,7 +199,7 @@ impl Lightness {
         self.counters.nacks += 1;
         self.packets.get_mut(id).refused += 1;
         let packet = *self.packets.get(id);
-        let Way::Ops(index) = packet.way else { return };
+        let Medium::Ops(index) = packet.way else { return };
         self.forget_passage(index, id);
         if self.config.resends.is_some_and(|most| packet.refused > most) {
             self.use_join(self.destination_rack(id), false);

@@ -75,7 +75,7 @@ pub(in crate::fabric) trait Model: Send {
     /// Runs the inputs of that time and those that follow within the lookahead.
     fn run_inputs(&mut self, shared: &Self::Shared, output: &mut Output<Self::Event, Self::Note>);
 
-    fn hear(&mut self, note: Self::Note);
+    fn receive(&mut self, note: Self::Note);
 
     /// Events that are sure.
     fn events(&self) -> u64;

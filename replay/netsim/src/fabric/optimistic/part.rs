@@ -110,7 +110,7 @@ impl<M: Model> Part<M> {
         let mut output = std::mem::take(&mut self.output);
         self.model.run_inputs(shared, &mut output);
         for (part, note) in output.notes.drain(..) {
-            if part == self.number { self.model.hear(note) } else { self.outbox[part].notes.push(note) }
+            if part == self.number { self.model.receive(note) } else { self.outbox[part].notes.push(note) }
         }
         for sent in output.sent.drain(..) {
             self.send(shared, sent);
@@ -200,7 +200,7 @@ impl<M: Model> Part<M> {
     /// Looks at what has come.
     pub(super) fn receive(&mut self, shared: &M::Shared) {
         for note in self.inbox.notes.drain(..) {
-            self.model.hear(note);
+            self.model.receive(note);
         }
         let mut messages = std::mem::take(&mut self.inbox.messages);
         for Message { anti, key, event } in messages.drain(..) {

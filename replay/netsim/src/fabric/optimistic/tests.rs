@@ -174,7 +174,7 @@ impl Model for Knocks {
         output.notes.push((part, event.value));
     }
 
-    fn hear(&mut self, note: u64) {
+    fn receive(&mut self, note: u64) {
         self.seen.heard += note;
     }
 

@@ -28,7 +28,7 @@ use crate::topology::{HostPlace, Placing};
 use circuit_log::{Carried, CircuitLog};
 use counters::Counters;
 use paths::Paths;
-use schedule::{Fate, Period, Rack, Schedule};
+use schedule::{Period, Rack, Schedule, Transit};
 use state::{Host, Packet, Tor, Uplink};
 use std::collections::VecDeque;
 
@@ -673,17 +673,17 @@ impl<O: Observer> Rotor<O> {
         self.circuits.sent(index, carried);
         let fate = self.schedule.fate(switch, period, starts.plus_ps(cable).0, last.0);
         match fate {
-            Fate::Passes => {}
-            Fate::GuardBand => self.counters.guard_band += 1,
-            Fate::Reconfiguring => self.counters.reconfiguring += 1,
+            Transit::Passes => {}
+            Transit::GuardBand => self.counters.guard_band += 1,
+            Transit::Reconfiguring => self.counters.reconfiguring += 1,
         }
         if let Some(passages) = &mut self.passages {
-            let (from, passes) = (packet.rack, fate == Fate::Passes);
+            let (from, passes) = (packet.rack, fate == Transit::Passes);
             let (first, bytes) = (starts.plus_ps(cable), packet.bytes);
             passages.push(Passage { from, to: other, switch, first, last, bytes, passes });
         }
-        let event = if fate == Fate::Passes { Event::Crossed(id) } else { Event::Lost(id) };
-        if fate != Fate::Passes {
+        let event = if fate == Transit::Passes { Event::Crossed(id) } else { Event::Lost(id) };
+        if fate != Transit::Passes {
             self.counters.lost_bytes += bytes;
             self.over[index].dropped(last, self.config.interval.ps());
         }

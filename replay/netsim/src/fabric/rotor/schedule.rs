@@ -31,7 +31,7 @@ pub(super) struct Period {
 
 /// What becomes of a packet that comes to a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Transit {
     Passes,
     /// A part of it falls into a guard band.
     GuardBand,
@@ -176,13 +176,13 @@ impl Schedule {
     }
 
     /// What becomes of a packet whose first bit comes to `switch` at `first` and its last one at `last`, sent in `period`.
-    pub fn fate(&self, switch: u32, period: &Period, first: u64, last: u64) -> Fate {
+    pub fn fate(&self, switch: u32, period: &Period, first: u64, last: u64) -> Transit {
         if first < period.begin + self.guard || last > period.end {
-            return Fate::GuardBand;
+            return Transit::GuardBand;
         }
         let place = CHANGES + u64::from(switch);
         let delay = self.delay.draw_ps(draw(self.seed, place, period.number));
-        if first < period.begin + delay { Fate::Reconfiguring } else { Fate::Passes }
+        if first < period.begin + delay { Transit::Reconfiguring } else { Transit::Passes }
     }
 
     /// The number of the slice in which `at` lies by the clock of `rack`.

@@ -13,7 +13,7 @@ struct Table {
 
 /// What a table gives: an entry, and what is left of its weight before the start.
 #[derive(Clone, Copy)]
-struct Given {
+struct GrantedVl {
     entry: usize,
     left: u64,
 }
@@ -34,25 +34,25 @@ impl Table {
     }
 
     /// The entry whose turn it is among those whose VL may start something.
-    fn look(&self, may_start: &[bool]) -> Option<Given> {
+    fn look(&self, may_start: &[bool]) -> Option<GrantedVl> {
         let may = |entry: usize| may_start[usize::from(self.entries[entry].0)];
         if self.entries.is_empty() {
             return None;
         }
         if self.left > 0 && may(self.current) {
-            return Some(Given { entry: self.current, left: self.left });
+            return Some(GrantedVl { entry: self.current, left: self.left });
         }
         for behind in 1..=self.entries.len() {
             let entry = (self.current + behind) % self.entries.len();
             if may(entry) {
-                return Some(Given { entry, left: self.whole(entry) });
+                return Some(GrantedVl { entry, left: self.whole(entry) });
             }
         }
         None
     }
 
     /// A packet of `credits` starts from what the table gave.
-    fn start(&mut self, given: Given, credits: u64) {
+    fn start(&mut self, given: GrantedVl, credits: u64) {
         self.current = given.entry;
         self.left = given.left.saturating_sub(credits);
     }
@@ -73,7 +73,7 @@ pub struct VlArbiter {
 pub struct Turn {
     pub vl: u8,
     high: bool,
-    given: Given,
+    given: GrantedVl,
 }
 
 impl VlArbiter {
@@ -95,7 +95,7 @@ impl VlArbiter {
         if high.is_none() {
             self.from_high = 0;
         }
-        let turn = |table: &Table, given: Given, high| Turn { vl: table.entries[given.entry].0, high, given };
+        let turn = |table: &Table, given: GrantedVl, high| Turn { vl: table.entries[given.entry].0, high, given };
         match (high, low) {
             (Some(high), None) => Some(turn(&self.high, high, true)),
             (Some(high), Some(_)) if !self.used_up() => Some(turn(&self.high, high, true)),

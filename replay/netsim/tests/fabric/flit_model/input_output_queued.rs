@@ -72,7 +72,7 @@ type Vc = (LinkId, u8);
 
 /// A packet asks for a VC with which it may go on.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct VcRequest {
     input: u32,
     output: u32,
     from: Vc,
@@ -161,7 +161,7 @@ impl Model<'_> {
     }
 
     /// What the packets of `switch` ask for.
-    fn asked(&mut self, switch: NodeId, now: u64) -> Vec<Asked> {
+    fn asked(&mut self, switch: NodeId, now: u64) -> Vec<VcRequest> {
         let (ins, outs) = (links(self.topology, |_, to| to == switch), links(self.topology, |from, _| from == switch));
         let vcs = self.config.vcs;
         let here = draw(self.config.seed, (1 << 61) + u64::from(switch.0 - self.topology.hosts()), now);
@@ -199,7 +199,7 @@ impl Model<'_> {
                             let place = u32::try_from(outs.iter().position(|link| *link == out).unwrap()).unwrap();
                             let output = place * u32::from(vcs) + u32::from(out_vc);
                             let from_host = self.topology.is_host(self.topology.link(*link).from);
-                            mine.push(Asked { input, output, from, to, from_host, packet });
+                            mine.push(VcRequest { input, output, from, to, from_host, packet });
                         }
                     }
                 }
@@ -224,14 +224,14 @@ impl Model<'_> {
     }
 
     /// Which requests a switch grants.
-    fn granted(&mut self, switch: NodeId, now: u64, asked: Vec<Asked>) -> Vec<Asked> {
+    fn granted(&mut self, switch: NodeId, now: u64, asked: Vec<VcRequest>) -> Vec<VcRequest> {
         let number = u64::from(switch.0 - self.topology.hosts());
         let Some(allocator) = self.config.allocator else {
             let here = draw(self.config.seed, (1 << 61) + number, now);
             let mut asked = asked;
             let first = self.config.transit_priority && !self.wrong(Mistake::NoPriority);
             if !self.wrong(Mistake::GrantsInOrder) {
-                let drawn = |a: &Asked| draw(here, 1, (u64::from(a.input) << 32) + u64::from(a.output));
+                let drawn = |a: &VcRequest| draw(here, 1, (u64::from(a.input) << 32) + u64::from(a.output));
                 asked.sort_by_key(|a| (a.from_host && first, drawn(a)));
             }
             let (mut ins, mut outs, mut granted) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
@@ -247,14 +247,20 @@ impl Model<'_> {
         self.allocate(&allocator, switch, now, &asked)
     }
 
-    fn allocate(&mut self, config: &SeparableAllocator, switch: NodeId, now: u64, asked: &[Asked]) -> Vec<Asked> {
+    fn allocate(
+        &mut self,
+        config: &SeparableAllocator,
+        switch: NodeId,
+        now: u64,
+        asked: &[VcRequest],
+    ) -> Vec<VcRequest> {
         let number = u64::from(switch.0 - self.topology.hosts());
         let here = draw(self.config.seed, (1 << 61) + number * 2 + 1, now);
         let vcs = u32::from(self.config.vcs);
         let of = |ports: Vec<LinkId>| u32::try_from(ports.len()).unwrap() * vcs;
         let sizes =
             (of(links(self.topology, |_, to| to == switch)), of(links(self.topology, |from, _| from == switch)));
-        let request = |asked: &Asked| {
+        let request = |asked: &VcRequest| {
             let packet = &self.messages.packets[asked.packet];
             Request { input: asked.input, output: asked.output, speculative: false, age: (packet.left, packet.key) }
         };

@@ -1,7 +1,7 @@
 //! What heads may take where all switches are alike: kept by what it depends on ([`Routes::case`]), in directions.
 
 use super::Output;
-use super::offers::{Known, Offer};
+use super::offers::{KnownOffers, Offer};
 use crate::routing::Routes;
 use crate::topology::LinkId;
 
@@ -11,7 +11,7 @@ const NONE: u8 = u8::MAX;
 /// What heads may take, by case; empty where switches are not alike.
 pub(super) struct Cases {
     /// The outputs of these offers are directions, and their VLs are classes.
-    known: Vec<Known>,
+    known: Vec<KnownOffers>,
     directions: usize,
     /// By switch, then direction: the bit of the output.
     bits: Vec<u8>,
@@ -34,7 +34,7 @@ impl Cases {
             }
         }
         let inputs = inputs.map(|link| routes.direction_of(link).unwrap_or(NONE)).collect();
-        Self { known: vec![Known::NOTHING; cases], directions, bits, inputs }
+        Self { known: vec![KnownOffers::NOTHING; cases], directions, bits, inputs }
     }
 
     /// The direction of the link that ends at `input`; `None` from a host, or where switches are not alike.

@@ -126,7 +126,7 @@ impl Clocked {
         }
 
         let queue = &mut self.queues[number as usize];
-        queue.gives(credits, ended, next);
+        queue.release(credits, ended, next);
         if next != PacketId::NONE {
             let at = packets.get(next).first.0.max(ended);
             let head = Head { switch: place.switch, bit: number.wrapping_sub(place.first_queue) };
@@ -182,7 +182,7 @@ impl Clocked {
             return;
         }
         let queue = &mut self.queues[output.first_queue.wrapping_add(vl) as usize];
-        queue.takes(credits, now);
+        queue.reserve(credits, now);
         let before = std::mem::replace(&mut queue.last, id);
         if before != PacketId::NONE {
             packets.get_mut(before).next = id;

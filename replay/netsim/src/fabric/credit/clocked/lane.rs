@@ -143,7 +143,7 @@ impl Queue {
 
     /// A packet with so many credits starts in the cycle `now` on the link to it.
     #[inline]
-    pub fn takes(&mut self, credits: u16, now: u64) {
+    pub fn reserve(&mut self, credits: u16, now: u64) {
         self.held += u32::from(credits);
         let leaving = if self.left_at > now { self.left_credits } else { 0 };
         self.held_most = self.held_most.max(self.held + leaving);
@@ -151,7 +151,7 @@ impl Queue {
 
     /// Its first packet, with so many credits, starts to leave and has left at the cycle `ended`; `next` is behind it.
     #[inline]
-    pub fn gives(&mut self, credits: u16, ended: u64, next: PacketId) {
+    pub fn release(&mut self, credits: u16, ended: u64, next: PacketId) {
         (self.left_at, self.left_credits) = (ended, credits.into());
         self.held -= u32::from(credits);
         self.first = next;

@@ -31,13 +31,13 @@ const KEPT: usize = 6;
 
 /// What a waiting head may take: half a line of a cache.
 #[derive(Clone, Copy)]
-pub(super) struct Known {
+pub(super) struct KnownOffers {
     offers: [Offer; KEPT],
     /// How many there are; 0: it is not known.
     count: u8,
 }
 
-impl Known {
+impl KnownOffers {
     pub const NOTHING: Self = {
         let none = Offer { output: 0, vl: 0, rank: 0, pick: Pick::Drawn, need: Need::Packet };
         Self { offers: [none; KEPT], count: 0 }

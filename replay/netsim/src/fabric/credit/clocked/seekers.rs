@@ -1,7 +1,7 @@
 //! What is known of heads that commit themselves to lanes with room alone, in cycles.
 
 use super::cases::Cases;
-use super::offers::{Known, Offer};
+use super::offers::{KnownOffers, Offer};
 use super::output::NEVER;
 use crate::routing::Ranks;
 
@@ -24,7 +24,7 @@ pub(in crate::fabric::credit) struct Seeking {
     /// By lane.
     pub(super) seekers: Vec<Seekers>,
     /// By queue, if its head has looked.
-    pub(super) known: Vec<Known>,
+    pub(super) known: Vec<KnownOffers>,
     /// What the head may take that chooses: filled anew for each, and lent meanwhile.
     pub(super) offers: Vec<Offer>,
     pub(super) ranks: Ranks,
@@ -37,7 +37,7 @@ impl Seeking {
         let nobody = |switch| Seekers { heads: 0, wake: NEVER, need: u32::MAX, switch };
         Self {
             seekers: switches.map(nobody).collect(),
-            known: vec![Known::NOTHING; queues],
+            known: vec![KnownOffers::NOTHING; queues],
             offers: Vec::new(),
             ranks: Ranks::default(),
             cases,

@@ -10,13 +10,13 @@ use crate::fabric::credit::most_room::remainder;
 use crate::routing::Ranks;
 
 /// Some of at most 128 lanes with room, a bit each, of which one is taken.
-struct Found {
+struct RoomiestLanes {
     bits: u128,
     /// What another one must have.
     most: i64,
 }
 
-impl Found {
+impl RoomiestLanes {
     /// None yet, of those with so many credits.
     const fn new(need: u32) -> Self {
         Self { bits: 0, most: need as i64 }
@@ -58,7 +58,7 @@ impl Clocked {
         (need, now): (u32, u64),
         drawn: impl FnOnce() -> u64,
     ) -> Option<(u32, u32)> {
-        let mut found = Found::new(need);
+        let mut found = RoomiestLanes::new(need);
         for class in 0..classes {
             let begin = place.lane(first, base + class);
             for (link, lane) in self.lanes[begin..begin + count as usize].iter().enumerate() {
@@ -82,7 +82,7 @@ impl Clocked {
     ) -> Option<(u32, u32)> {
         for rank in offers.chunk_by(|one, other| one.rank == other.rank) {
             let Some(first) = rank.first() else { continue };
-            let mut found = Found::new(needs[first.need as usize]);
+            let mut found = RoomiestLanes::new(needs[first.need as usize]);
             for (bit, offer) in rank.iter().enumerate() {
                 let lane = &self.lanes[place.lane(offer.output.into(), offer.vl.into())];
                 found.add(bit, lane.unclaimed(now, self.flit), first.pick.compares());
@@ -259,7 +259,7 @@ impl Clocked {
         drawn: impl Fn(u32) -> u64,
     ) -> Option<(u32, u32)> {
         for vl in self.outputs[output as usize].asking_in_turn() {
-            let mut found = Found::new(need(vl));
+            let mut found = RoomiestLanes::new(need(vl));
             for class in 0..classes {
                 found.add(class as usize, self.lanes[self.lane(output, vl + class)].free(now, self.flit), true);
             }

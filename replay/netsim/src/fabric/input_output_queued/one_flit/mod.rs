@@ -66,7 +66,7 @@ pub(super) struct OneFlit {
 }
 
 /// What asks at a switch.
-pub(super) struct Asked<'a> {
+pub(super) struct SwitchRequests<'a> {
     queues: &'a [Queue],
     packets: &'a [UnderWay],
     ways: &'a [u8],
@@ -75,7 +75,7 @@ pub(super) struct Asked<'a> {
     pub takers: &'a mut [u8; MAX_VCS as usize],
 }
 
-impl Asked<'_> {
+impl SwitchRequests<'_> {
     /// The first packet of a VC of an input, and where it may go on.
     #[inline(always)]
     pub fn first(&self, in_vc: u32) -> (PacketId, VcRun) {
@@ -192,9 +192,9 @@ impl OneFlit {
     /// What asks at switch `number`, and may go on where: VCs of its inputs, packets, by destination its outputs for that (empty where they are
     /// not known), and the VCs' takers.
     #[inline(always)]
-    pub fn asked(&mut self, number: u32, switch: &Switch) -> Asked<'_> {
+    pub fn asked(&mut self, number: u32, switch: &Switch) -> SwitchRequests<'_> {
         let ways = self.ways.get((number as usize).wrapping_mul(self.hosts)..).unwrap_or_default();
-        Asked {
+        SwitchRequests {
             queues: self.in_queues.get(switch.first_in_vc as usize..).unwrap_or_default(),
             packets: &self.packets,
             ways: ways.get(..self.hosts).unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use super::predictor::Begun;
 use super::rack::RackFlow;
-use super::tor::Way;
+use super::tor::Medium;
 use crate::fabric::ids::PacketId;
 use crate::fabric::pipe::Pipe;
 use crate::network::{FlowKind, Token};
@@ -26,7 +26,7 @@ pub struct ServerFlow {
     pub wavelength: u32,
     pub outgoing: VecDeque<Outgoing>,
     /// A place that it was given, having waited for it.
-    pub granted: Option<Way>,
+    pub granted: Option<Medium>,
     /// Packets of all messages handed over so far.
     pub planned: u64,
     /// Packets sent so far, which numbers them.
@@ -66,7 +66,7 @@ pub struct Packet {
     /// Bytes of its message, and bytes on the fibre.
     pub payload: u32,
     pub wire: u32,
-    pub way: Way,
+    pub way: Medium,
     /// Whether it has a place in its destination's ToR.
     pub placed: bool,
     /// Its place in the order in which its ToR's channel first sent packets.

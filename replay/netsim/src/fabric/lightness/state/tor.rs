@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// How a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Medium {
     /// Within the rack.
     Electrical,
     /// On a channel to the packet switch.

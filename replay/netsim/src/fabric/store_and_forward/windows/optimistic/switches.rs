@@ -141,7 +141,7 @@ impl<O: PartObserver, M: HostMessages> Model for Switches<O, M> {
         self.turn_to(shared, window + 1);
     }
 
-    fn hear(&mut self, (token, packets): Opened) {
+    fn receive(&mut self, (token, packets): Opened) {
         self.observer.opened(token, packets);
     }
 
