@@ -34,6 +34,18 @@ impl TextCells {
         self.ends.push((self.bytes.len(), cell.is_some()));
     }
 
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
     /// The cell in row `row`: `None` if there is no such row, `Some(None)` if it is null.
     #[must_use]
     pub fn get(&self, row: usize) -> Option<Option<&str>> {
@@ -221,6 +233,25 @@ impl Column {
             Self::F64(_) => Self::F64(vec![None; rows]),
             Self::Text(_) => Self::Text((0..rows).map(|_| None::<&str>).collect()),
         }
+    }
+
+    /// How many cells it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Bool(cells) => cells.len(),
+            Self::U32(cells) => cells.len(),
+            Self::U64(cells) => cells.len(),
+            Self::I64(cells) => cells.len(),
+            Self::F64(cells) => cells.len(),
+            Self::Text(cells) => cells.len(),
+        }
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Appends a cell of text; a column of another type is left alone.

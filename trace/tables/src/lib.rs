@@ -6,19 +6,15 @@ mod error;
 pub mod memory;
 mod quiet;
 mod read;
+mod row_group;
+mod table_file;
 
 use std::borrow::Borrow;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufWriter};
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::PoisonError;
 use std::thread;
-
-use polars::prelude::{
-    Column as Series, DataFrame, IntoColumn, KeyValueMetadata, NamedFrom, ParquetCompression, ParquetWriter,
-    PolarsError, Schema,
-};
 
 use serde::Deserialize;
 use trace::folder::read_named;
@@ -30,6 +26,8 @@ use describe::TableDescription;
 pub use error::TableError;
 use read::read_rows_if_there;
 pub use read::{read_rows, read_rows_within};
+use row_group::RowGroup;
+use table_file::{TableFile, ragged};
 
 /// Of columns that are in memory as a whole: as many as polars' own writer puts into one.
 const ROW_GROUP_ROWS: usize = 512 * 512;
@@ -39,9 +37,6 @@ const STREAMED_ROW_GROUP_ROWS: usize = 1 << 15;
 
 /// Rows of it that are made at once.
 const ROWS_AT_ONCE: usize = 1 << 13;
-
-/// Bytes that are written to a file at once.
-const WRITTEN_AT_ONCE: usize = 256 << 10;
 
 /// Entries of a folder that is no trace that are looked at.
 const MAX_ENTRIES: usize = 1000;
@@ -232,35 +227,30 @@ fn write_appended<R>(
     append: impl Fn(&R, &mut [Column]),
 ) -> Result<(), TableError> {
     let path = folder.join(format!("{}.parquet", table.name));
-    let frame = |columns: Vec<Column>, height: usize| {
-        let named = table.columns.iter().map(|column| column.name.to_owned()).zip(columns).collect();
-        to_frame(&path, named, height)
-    };
+    let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+    let file = TableFile::create(&path, &names, &empty())?;
     let mut rows = rows.into_iter();
-    // Cells take twice as much memory before they are polars' own.
+    // Cells take twice as much memory before they are in a row group.
     let mut few = |most: usize| {
         let (mut columns, mut height) = (empty(), 0);
         for row in rows.by_ref().take(most) {
             append(&row, &mut columns);
             height += 1;
         }
-        (height > 0).then(|| frame(columns, height))
+        (columns, height)
     };
-    let parquet = |source: PolarsError| TableError::Parquet { path: path.clone(), source: Box::new(source) };
-    let batches = std::iter::from_fn(|| {
-        let first = few(ROWS_AT_ONCE)?;
-        let whole = first.and_then(|mut group| {
-            while group.height() < STREAMED_ROW_GROUP_ROWS
-                && let Some(more) = few(ROWS_AT_ONCE.min(STREAMED_ROW_GROUP_ROWS - group.height()))
-            {
-                group.vstack_mut_owned(more?).map_err(parquet)?;
+    let groups = std::iter::from_fn(|| {
+        let mut group = RowGroup::of(&empty());
+        while let (columns, height) = few(ROWS_AT_ONCE.min(STREAMED_ROW_GROUP_ROWS - group.height))
+            && height > 0
+        {
+            if !group.append(&columns, 0..height) {
+                return Some(Err(ragged(&path)));
             }
-            group.rechunk_mut();
-            Ok(group)
-        });
-        Some(whole)
+        }
+        (group.height > 0).then_some(Ok(group))
     });
-    write_batches(&path, frame(empty(), 0)?.schema(), batches, table.metadata())
+    file.write_all(groups, table.metadata())
 }
 
 /// Writes named columns of `height` rows as `FOLDER/NAME.parquet` of a table, with what it means in the footer. There may be more columns
@@ -295,43 +285,17 @@ fn write_with_metadata(
     height: usize,
     metadata: Vec<(String, String)>,
 ) -> Result<(), TableError> {
-    let frame = to_frame(path, columns, height)?;
-    let firsts = (0..height).step_by(ROW_GROUP_ROWS);
-    let batches = firsts.map(|first| Ok(frame.slice(i64::try_from(first).unwrap_or(i64::MAX), ROW_GROUP_ROWS)));
-    write_batches(path, frame.schema(), batches, metadata)
-}
-
-fn to_frame(path: &Path, columns: Vec<(String, Column)>, height: usize) -> Result<DataFrame, TableError> {
-    let series = columns.into_iter().map(|(name, column)| to_polars(&name, column)).collect();
-    DataFrame::new(height, series).map_err(|source| TableError::Parquet { path: path.into(), source: Box::new(source) })
-}
-
-/// Writes a row group from each batch.
-fn write_batches(
-    path: &Path,
-    schema: &Schema,
-    batches: impl Iterator<Item = Result<DataFrame, TableError>>,
-    metadata: Vec<(String, String)>,
-) -> Result<(), TableError> {
-    let parquet = |source: PolarsError| TableError::Parquet { path: path.into(), source: Box::new(source) };
-    let file = File::create(path).map_err(|source| TableError::Io { path: path.into(), source })?;
-    // Pages, and what stands around them, are written one by one.
-    let mut file = BufWriter::with_capacity(WRITTEN_AT_ONCE, file);
-    let writer = ParquetWriter::new(&mut file).with_compression(ParquetCompression::Zstd(None));
-    let mut writer = writer.batched(schema).map_err(parquet)?;
-    for batch in batches {
-        writer.write_batch(&batch?).map_err(parquet)?;
+    let (names, columns): (Vec<String>, Vec<Column>) = columns.into_iter().unzip();
+    let file = TableFile::create(path, &names, &columns)?;
+    if columns.iter().any(|column| column.len() != height) {
+        return Err(ragged(path));
     }
-    // Ended without polars' own schema, which names text `string_view`: pyarrow can neither compare, join nor sort that.
-    let mut footer = writer.get_writer().lock().unwrap_or_else(PoisonError::into_inner);
-    let metadata = match KeyValueMetadata::from_static(metadata) {
-        KeyValueMetadata::Static(pairs) => pairs,
-        KeyValueMetadata::DynamicRust(_) => Vec::new(),
-    };
-    footer.end(Some(metadata)).map_err(parquet)?;
-    drop(footer);
-    drop(writer);
-    file.flush().map_err(|source| TableError::Io { path: path.into(), source })
+    let groups = (0..height).step_by(ROW_GROUP_ROWS).map(|first| {
+        let mut group = RowGroup::of(&columns);
+        let is_whole = group.append(&columns, first..height.min(first + ROW_GROUP_ROWS));
+        is_whole.then_some(group).ok_or_else(|| ragged(path))
+    });
+    file.write_all(groups, metadata)
 }
 
 /// Writes `FOLDER/NAME.csv`, with the columns' names in the first line; a null is an empty cell.
@@ -373,19 +337,4 @@ fn cell_text(column: &Column, row: usize) -> String {
         Column::F64(cells) => text(cells, row),
         Column::Text(cells) => cells.get(row).flatten().unwrap_or_default().to_owned(),
     }
-}
-
-fn to_polars(name: &str, column: Column) -> Series {
-    use polars::prelude::Series as PolarsSeries;
-    match column {
-        Column::Bool(cells) => PolarsSeries::new(name.into(), cells),
-        Column::U32(cells) => PolarsSeries::new(name.into(), cells),
-        Column::U64(cells) => {
-            PolarsSeries::new(name.into(), cells.into_iter().map(|cell| cell.map(u64::cast_signed)).collect::<Vec<_>>())
-        }
-        Column::I64(cells) => PolarsSeries::new(name.into(), cells),
-        Column::F64(cells) => PolarsSeries::new(name.into(), cells),
-        Column::Text(cells) => PolarsSeries::new(name.into(), cells.iter().collect::<Vec<_>>()),
-    }
-    .into_column()
 }

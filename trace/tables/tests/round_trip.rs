@@ -67,6 +67,43 @@ fn rows_of_many_row_groups_are_read_in_their_order() {
     assert!(read_rows::<TimerRow>(folder.path()).unwrap().into_iter().eq(timers()));
 }
 
+/// As many words as rows, a word for a few rows each, the same word in all, and none: text is packed in another way where words are many.
+#[test]
+fn text_comes_back_however_often_its_words_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dependencies.parquet");
+    for (rows, rows_of_a_word) in [(100, 1), (40_000, 1), (40_000, 2), (300_000, 7), (40_000, 40_000)] {
+        let word = |row: usize| (!row.is_multiple_of(5)).then(|| format!("word {} of them", row / rows_of_a_word));
+        let cells: Vec<Option<String>> = (0..rows).map(word).collect();
+        let nulls = Column::Text((0..rows).map(|_| None::<&str>).collect());
+        let columns = vec![("a".to_owned(), Column::Text(cells.iter().cloned().collect())), ("b".to_owned(), nulls)];
+        write_columns(&path, columns, rows).unwrap();
+        let frame = ParquetReader::new(File::open(&path).unwrap()).finish().unwrap();
+        let there = |name: &str| {
+            frame.column(name).unwrap().str().unwrap().iter().map(|cell| cell.map(str::to_owned)).collect::<Vec<_>>()
+        };
+        assert!(there("a") == cells && there("b") == vec![None; rows], "{rows} rows, {rows_of_a_word} of a word");
+    }
+}
+
+#[test]
+fn columns_that_are_no_table_are_refused_by_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.parquet");
+    let column = |name: &str, cells: usize| (name.to_owned(), Column::U32(vec![Some(7); cells]));
+    let refused = [
+        (vec![column("a", 3), column("b", 2)], 3),
+        (vec![column("a", 3), column("b", 4)], 3),
+        (vec![column("a", 4)], 3),
+        (vec![column("a", 3), column("a", 3)], 3),
+    ];
+    for (columns, height) in refused {
+        let error = write_columns(&path, columns, height).unwrap_err();
+        assert!(matches!(error, TableError::Parquet { .. }) && error.to_string().contains("table.parquet"), "{error}");
+    }
+    write_columns(&path, vec![column("a", 3), column("b", 3)], 3).unwrap();
+}
+
 #[test]
 fn a_cell_without_meaning_is_named_by_its_row_however_many_are_before_it() {
     let folder = tempfile::tempdir().unwrap();
