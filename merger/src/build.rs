@@ -123,7 +123,9 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let streams_bytes = usize::try_from(options.packet_bytes / STREAMS_SHARE).unwrap_or(usize::MAX);
     let (read, streams) = (SharedSorter::default(), Mutex::new(StreamLog::within(streams_bytes)));
     let of_flows = by_flow.chunk_by(|a, b| links[*a as usize].flow == links[*b as usize].flow);
-    let of_flows: Vec<&[u32]> = of_flows.collect();
+    let mut of_flows: Vec<&[u32]> = of_flows.collect();
+    // By their first packets: files of packets are given up one after the other, and room for what is read comes free meanwhile.
+    of_flows.sort_unstable_by_key(|numbers| numbers[0]);
     // A flow may take as long as a thousand others.
     let early = of_flows.into_par_iter().with_max_len(1).map(|numbers| {
         let flow = flows.get(links[numbers[0] as usize].flow);

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::hash::BuildHasher as _;
-use std::io::{self, Seek as _};
+use std::io::{self, BufRead, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use trace::files::{self, MAX_RECORD_BYTES};
+use trace::files::{self, MAX_RECORD_BYTES, Packing};
 use trace::manifest::ForeignManifest;
 use trace::packet::{PacketReader, PacketView, flag};
 use trace::quantity;
@@ -98,7 +98,7 @@ fn packets(input: File) -> io::Result<Volume> {
 }
 
 /// Packets of a file that are counted; what follows is taken to be like them.
-const SAMPLE_PACKETS: u64 = 1 << 18;
+const SAMPLE_PACKETS: u64 = 1 << 16;
 
 /// The begin of a file.
 struct Sample {
@@ -152,16 +152,37 @@ fn foreign(folder: &HostFolder, manifest: File) -> io::Result<Volume> {
     Ok(volume)
 }
 
+/// Bytes of a file of lines that are counted; what follows is taken to be like them.
+const SAMPLE_BYTES: u64 = 1 << 16;
+
 /// Lines of a file that may be records, and their bytes; of JSON or of a listing.
-fn lines(input: File, json: bool) -> io::Result<(u64, u64)> {
+fn lines(mut input: File, json: bool) -> io::Result<(u64, u64)> {
+    let length = input.metadata()?.len();
+    let mut begin = BufReader::with_capacity(SAMPLE_BYTES as usize, (&input).take(SAMPLE_BYTES));
+    // How far a packed file has been read says little of how much has come out of it.
+    if length > SAMPLE_BYTES && Packing::of(begin.fill_buf()?) == Packing::Plain {
+        let ((records, bytes), cut_off) = count_lines(begin, json)?;
+        let counted = SAMPLE_BYTES.saturating_sub(cut_off as u64);
+        if counted > 0 {
+            let times = length as f64 / counted as f64;
+            let more = |count: u64| (count as f64 * times).ceil() as u64;
+            return Ok((more(records), more(bytes)));
+        }
+    }
+    input.rewind()?;
+    Ok(count_lines(files::unpacked(input)?, json)?.0)
+}
+
+/// The same of what is read, and bytes behind the last line's end.
+fn count_lines(input: impl BufRead, json: bool) -> io::Result<((u64, u64), usize)> {
     let (mut records, mut bytes) = (0, 0);
-    files::lines(files::unpacked(input)?, MAX_RECORD_BYTES, |_, line| {
+    let (_, cut_off) = files::lines(input, MAX_RECORD_BYTES, |_, line| {
         // What is no JSON object is counted as lost, and not kept.
         let kept = line.first() == Some(&b'{') || !json;
         records += u64::from(kept);
         bytes += if kept { line.len() as u64 } else { 0 };
     })?;
-    Ok((records, bytes))
+    Ok(((records, bytes), cut_off.len()))
 }
 
 /// Packets of a file, counted.
@@ -326,6 +347,36 @@ mod tests {
         assert!(refused(Some(30 << 30)).is_ok() && refused(None).is_ok());
         let said = refused(Some(10 << 30)).unwrap_err().to_string();
         assert!(["30GiB", "10GiB", "/spool", "TMPDIR"].iter().all(|part| said.contains(part)), "{said}");
+    }
+
+    #[test]
+    fn lines_of_a_long_file_are_told_by_its_begin_and_all_of_a_packed_one_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = |name: &str, text: &[u8], json: bool| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            lines(File::open(path).unwrap(), json).unwrap()
+        };
+        // Every fourth line is no record, and they differ in length.
+        let line = |number: usize| {
+            [["{", "no "][usize::from(number.is_multiple_of(4))], &"x".repeat(number % 90), "\n"].concat()
+        };
+        let text = |count: usize| (0..count).map(line).collect::<String>().into_bytes();
+        let exact = |text: &[u8]| {
+            let records = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{"));
+            records.fold((0, 0), |(records, bytes), line| (records + 1, bytes + line.len() as u64))
+        };
+        let (short, long) = (text(100), text(100_000));
+        assert_eq!(told("short", &short, true), exact(&short));
+        assert_eq!(told("short", &short, false), (100, short.len() as u64));
+        assert_eq!(told("packed", &zstd::encode_all(&long[..], 0).unwrap(), true), exact(&long));
+        let ((records, bytes), (true_records, true_bytes)) = (told("long", &long, true), exact(&long));
+        let apart = |told: u64, exact: u64| (told as f64 / exact as f64 - 1.0).abs();
+        assert!(apart(records, true_records) < 0.02 && apart(bytes, true_bytes) < 0.02, "{records} of {true_records}");
+        // No line ends within what is looked at.
+        let mut one = [b"{", &[b'x'; 200_000][..], b"\n"].concat();
+        one.extend_from_slice(&short);
+        assert_eq!(told("one", &one, true), exact(&short));
     }
 
     #[test]

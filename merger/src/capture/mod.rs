@@ -18,6 +18,7 @@ pub(crate) mod reading;
 pub(crate) mod recent;
 pub(crate) mod sense;
 pub mod settled;
+mod spill;
 pub mod started;
 pub mod store;
 

@@ -3,12 +3,11 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::sync::Arc;
 
 use super::flows::FlowKey;
 use super::observed::{Context, Observed};
+use super::spill::{Part, Spill};
 use crate::spilled::{Reader, Record, SharedList, Writer};
-use crate::temporary::TemporaryFile;
 
 /// Bytes of one flow on one host, at most: a flow is read as a whole, and its payload is told by 32 bits.
 pub(super) const MAX_FLOW_BYTES: u64 = u32::MAX as u64;
@@ -17,18 +16,11 @@ pub(super) const MAX_FLOW_BYTES: u64 = u32::MAX as u64;
 const MAX_FLOWS_BYTES: usize = 256 << 10;
 const MAX_PLACES_BYTES: usize = 64 << 10;
 
-/// A temporary file without a name: it goes when the last reader goes.
-#[derive(Clone, Debug)]
-pub(super) struct Spill {
-    pub file: Arc<TemporaryFile>,
-    pub length: u64,
-}
-
 /// Flows to which no more packets come, in the order of their keys.
 #[derive(Clone, Debug)]
 pub(super) struct SettledFlows {
     flows: SharedList<SettledFlow>,
-    parts: SharedList<(u64, u32)>,
+    parts: SharedList<Part>,
     /// By flow what lies in memory of it, where anything does.
     held: Vec<Box<[u8]>>,
     /// The places of flows in the order of their first packets.
@@ -155,7 +147,7 @@ impl SettledFlows {
 }
 
 /// Bytes of parts.
-pub(super) fn spilled(parts: &[(u64, u32)]) -> u64 {
+pub(super) fn spilled(parts: &[Part]) -> u64 {
     parts.iter().map(|(_, length)| u64::from(*length)).sum()
 }
 
@@ -163,8 +155,8 @@ pub(super) fn spilled(parts: &[(u64, u32)]) -> u64 {
 #[derive(Clone, Debug)]
 pub(super) struct StoredFlow<'b> {
     pub key: FlowKey,
-    /// Parts in the file, in order: where each begins and how long it is.
-    pub parts: Vec<(u64, u32)>,
+    /// Parts in the files, in order.
+    pub parts: Vec<Part>,
     /// What follows on them.
     pub bytes: Cow<'b, [u8]>,
     pub packets: u32,
@@ -172,8 +164,8 @@ pub(super) struct StoredFlow<'b> {
 }
 
 impl StoredFlow<'_> {
-    /// Its packets as they came, some of them from the temporary file.
-    pub fn read(&self, spill: Option<&Spill>) -> io::Result<FlowPackets> {
+    /// Its packets as they came, some of them from temporary files.
+    pub fn read(&self, spill: &Spill) -> io::Result<FlowPackets> {
         let spilled = spilled(&self.parts);
         if spilled + self.bytes.len() as u64 > MAX_FLOW_BYTES {
             return Err(too_much(&self.key));
@@ -181,13 +173,11 @@ impl StoredFlow<'_> {
         let spilled = usize::try_from(spilled).map_err(io::Error::other)?;
         let mut kept = Vec::with_capacity(spilled + self.bytes.len());
         kept.resize(spilled, 0);
-        if let Some(spill) = spill {
-            let mut rest = kept.as_mut_slice();
-            for &(at, length) in &self.parts {
-                let (part, behind) = rest.split_at_mut(length as usize);
-                spill.file.read_exact_at(part, at)?;
-                rest = behind;
-            }
+        let mut rest = kept.as_mut_slice();
+        for &(at, length) in &self.parts {
+            let (part, behind) = rest.split_at_mut(length as usize);
+            spill.read_exact_at(part, at)?;
+            rest = behind;
         }
         kept.extend_from_slice(&self.bytes);
         let mut packets = Vec::with_capacity(self.packets as usize);
@@ -199,7 +189,7 @@ impl StoredFlow<'_> {
     }
 
     /// Its packets by time, without copies.
-    pub fn in_order(&self, spill: Option<&Spill>) -> io::Result<FlowPackets> {
+    pub fn in_order(&self, spill: &Spill) -> io::Result<FlowPackets> {
         let mut flow = self.read(spill)?;
         // To ask is quicker than to sort what is sorted.
         if !flow.packets.is_sorted_by_key(|packet| packet.time_ns) {
@@ -212,7 +202,7 @@ impl StoredFlow<'_> {
     }
 
     /// How many of its packets are copies, and when the last that is none came.
-    pub fn copies(&self, spill: Option<&Spill>) -> io::Result<(u64, u64)> {
+    pub fn copies(&self, spill: &Spill) -> io::Result<(u64, u64)> {
         let mut packets = self.read(spill)?.packets;
         packets.sort_by_key(|packet| packet.time_ns);
         let copies = drop_copies(&mut packets);
@@ -224,7 +214,7 @@ impl StoredFlow<'_> {
 #[derive(Debug)]
 pub(crate) struct LoneFlow {
     pub(super) flow: StoredFlow<'static>,
-    pub(super) spill: Option<Spill>,
+    pub(super) spill: Spill,
 }
 
 impl LoneFlow {
@@ -233,7 +223,7 @@ impl LoneFlow {
     /// # Errors
     /// If what was written cannot be read.
     pub fn packets(&self) -> io::Result<FlowPackets> {
-        self.flow.in_order(self.spill.as_ref())
+        self.flow.in_order(&self.spill)
     }
 }
 

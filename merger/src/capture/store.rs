@@ -3,16 +3,15 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write as _};
-use std::sync::Arc;
 
 use trace::packet::{PacketView, PlainPacket};
 
 use super::flows::{FlowKey, canonical};
 use super::observed::{Context, MAX_HEAD, Observed, kept};
 use super::recent::Recent;
-use super::settled::{FlowPackets, LoneFlow, MAX_FLOW_BYTES, SettledFlows, Spill, StoredFlow, spilled, too_much};
+use super::settled::{FlowPackets, LoneFlow, MAX_FLOW_BYTES, SettledFlows, StoredFlow, spilled, too_much};
+use super::spill::{Part, Spill};
 use crate::maps::HashMap;
-use crate::temporary::{Appending, TemporaryFile};
 
 /// Memory that the packets of a host may take where nobody says, bytes.
 const DEFAULT_LIMIT: u64 = 1 << 30;
@@ -33,7 +32,7 @@ pub struct Packets {
     /// Bytes of packets in memory, and how many may be.
     held: u64,
     limit: u64,
-    spill: Option<Spill>,
+    spill: Spill,
     /// Packets read.
     pub count: u64,
     /// Copies of packets that were seen on another interface too, left out.
@@ -50,8 +49,8 @@ impl Default for Packets {
 #[derive(Clone, Debug)]
 struct GrowingFlow {
     key: FlowKey,
-    /// Parts in the file, in order: where each begins and how long it is.
-    parts: Vec<(u64, u32)>,
+    /// Parts in the files, in order.
+    parts: Vec<Part>,
     /// What follows on them.
     bytes: Chunks,
     context: Context,
@@ -159,7 +158,7 @@ impl Packets {
             recent: Recent::default(),
             held: 0,
             limit: limit.min(MAX_FLOW_BYTES / 2),
-            spill: None,
+            spill: Spill::default(),
             count: 0,
             copies: 0,
         }
@@ -245,28 +244,28 @@ impl Packets {
         })
     }
 
-    /// Writes all that is in memory to the file.
+    /// Writes all that is in memory to a file.
     fn spill(&mut self) -> io::Result<()> {
-        let spill = match &mut self.spill {
-            Some(spill) => spill,
-            none => none.insert(Spill { file: Arc::new(TemporaryFile::new()?), length: 0 }),
-        };
-        let appending = Appending { file: &spill.file, at: spill.length };
-        let mut out = io::BufWriter::with_capacity(1 << 20, appending);
-        for flow in self.flows.iter_mut().filter(|flow| flow.bytes.len() > 0) {
-            let length = u32::try_from(flow.bytes.len()).map_err(io::Error::other)?;
-            if flow.spilled() + u64::from(length) > MAX_FLOW_BYTES {
-                return Err(too_much(&flow.key));
+        let flows = &mut self.flows;
+        self.spill.append(|appending, first, begin| {
+            let mut out = io::BufWriter::with_capacity(1 << 20, appending);
+            let mut end = first;
+            for flow in flows.iter_mut().filter(|flow| flow.bytes.len() > 0) {
+                let length = u32::try_from(flow.bytes.len()).map_err(io::Error::other)?;
+                if flow.spilled() + u64::from(length) > MAX_FLOW_BYTES {
+                    return Err(too_much(&flow.key));
+                }
+                flow.bytes.iter().try_for_each(|chunk| out.write_all(chunk))?;
+                match flow.parts.last_mut() {
+                    Some((at, before)) if *at >= begin && *at + u64::from(*before) == end => *before += length,
+                    _ => flow.parts.push((end, length)),
+                }
+                end += u64::from(length);
+                flow.bytes = Chunks::default();
             }
-            flow.bytes.iter().try_for_each(|chunk| out.write_all(chunk))?;
-            match flow.parts.last_mut() {
-                Some((at, before)) if *at + u64::from(*before) == spill.length => *before += length,
-                _ => flow.parts.push((spill.length, length)),
-            }
-            spill.length += u64::from(length);
-            flow.bytes = Chunks::default();
-        }
-        out.flush()?;
+            out.flush()?;
+            Ok(end - first)
+        })?;
         self.held = self.flows.len() as u64 * FLOW_BYTES;
         // What flows take by themselves cannot leave memory: a limit below that would write packet by packet.
         self.limit = self.limit.max(2 * self.held);
@@ -299,7 +298,7 @@ impl Packets {
         if self.flows.is_empty() {
             return Ok(());
         }
-        if self.spill.is_some() {
+        if !self.spill.is_empty() {
             self.spill()?;
         }
         (self.numbers, self.recent, self.last) = (HashMap::default(), Recent::default(), None);
@@ -311,7 +310,7 @@ impl Packets {
             let flow = &mut flows[number as usize];
             let (stored, mut range_ns) = (flow.settled(), (flow.first_ns, flow.last_ns));
             if stored.several_files {
-                let (copies, last_ns) = stored.copies(self.spill.as_ref())?;
+                let (copies, last_ns) = stored.copies(&self.spill)?;
                 self.copies += copies;
                 range_ns.1 = last_ns;
             }
@@ -334,7 +333,7 @@ impl Packets {
 
     /// Each flow and its packets as they came, in the order of their first ones.
     pub(super) fn stored(&self) -> impl Iterator<Item = io::Result<(FlowKey, FlowPackets)>> {
-        let spill = self.spill.as_ref();
+        let spill = &self.spill;
         let growing = self.flows.iter().map(|flow| flow.clone().settled());
         let flows = growing.map(Ok).chain(self.settled.in_order_of_arrival());
         flows.map(move |flow: io::Result<StoredFlow<'_>>| flow.and_then(|flow| Ok((flow.key, flow.read(spill)?))))
@@ -353,7 +352,7 @@ impl Packets {
     /// # Errors
     /// If what was written cannot be read.
     pub fn flow(&self, place: usize) -> io::Result<FlowPackets> {
-        self.settled.get(place)?.in_order(self.spill.as_ref())
+        self.settled.get(place)?.in_order(&self.spill)
     }
 
     /// As [`Packets::flow`], for the last time.
@@ -361,6 +360,8 @@ impl Packets {
     /// # Errors
     /// If what was written cannot be read.
     pub(crate) fn take_flow(&mut self, place: usize) -> io::Result<LoneFlow> {
-        Ok(LoneFlow { flow: self.settled.take(place)?, spill: self.spill.clone() })
+        let flow = self.settled.take(place)?;
+        let spill = self.spill.take(&flow.parts);
+        Ok(LoneFlow { flow, spill })
     }
 }

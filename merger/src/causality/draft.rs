@@ -1,6 +1,7 @@
 //! The graph while it is being made: events in any order, and edges by draft number.
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use trace::ids::{MessageId, ProcessId, TaskId, TimerId};
 use trace::rows::{Carrier, On};
@@ -10,7 +11,7 @@ pub use super::event::{Cause, Draft, number};
 use super::event::{Event, FROM_CLIENT, Link, NONE, PACED, SINCE_LEFT, UNTOLD, some};
 use crate::compact::Message;
 use crate::maps::HashMap;
-use crate::spilled::{Record as _, RecordList};
+use crate::spilled::{Record as _, RecordList, SharedSorter};
 
 /// How much earlier than its cause an event may be recorded before the cause is disbelieved, nanoseconds: two stamps
 /// of one host can be out of order by the time between two cores' reads of the clock.
@@ -35,6 +36,25 @@ pub struct Graph {
     pub disbelieved: u64,
     /// News for which no recorded beat was found in time, and which therefore go without a timer.
     pub without_beat: u64,
+    /// The first events by when they happened, until rows are made.
+    by_time: Mutex<ByTime>,
+}
+
+/// Events sorted by when they happened, nanoseconds since the epoch.
+#[derive(Debug)]
+pub(super) struct ByTime {
+    pub sorter: SharedSorter<(u64, u32)>,
+    /// How many there are: all before this draft.
+    pub count: usize,
+}
+
+/// Memory that those which are sorted at once take at most, bytes.
+const BY_TIME_BYTES: usize = 1 << 20;
+
+impl Default for ByTime {
+    fn default() -> Self {
+        Self { sorter: SharedSorter::within(BY_TIME_BYTES), count: 0 }
+    }
 }
 
 impl Default for Graph {
@@ -47,11 +67,22 @@ impl Default for Graph {
             watched: HashMap::default(),
             disbelieved: 0,
             without_beat: 0,
+            by_time: Mutex::default(),
         }
     }
 }
 
 impl Graph {
+    /// Notes that all events so far have been sorted.
+    pub(super) fn set_by_time(&mut self, sorter: SharedSorter<(u64, u32)>) {
+        self.by_time = Mutex::new(ByTime { sorter, count: self.count() });
+    }
+
+    /// Those that were sorted; none if they were taken before.
+    pub(super) fn take_by_time(&self) -> ByTime {
+        std::mem::take(&mut *self.by_time.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Adds a send of `bytes` of a message.
     pub fn send(
         &mut self,

@@ -24,7 +24,7 @@ use rayon::prelude::*;
 use trace::ids::{ConnectionId, MessageId, ProcessId};
 use trace::rows::{Evidence, MessageKind};
 
-use super::draft::{Cause, Draft, Graph, number};
+use super::draft::{ByTime, Cause, Draft, Graph, number};
 use super::event::{NONE, some};
 use super::index::sender_host;
 use crate::compact::{Connection, Connections, Ends, Message};
@@ -225,6 +225,7 @@ impl Pieces {
         let mut streams = Streams::of(joined);
         let mut all = joined.messages.iter().peekable();
         let [mut chunk, mut next] = [(); 2].map(|()| Chunk::default());
+        let (mut happened, mut to_sort, by_time) = (Vec::new(), Vec::new(), ByTime::default().sorter);
         chunk.fill(&mut all, segments);
         chunk.read(segments)?;
         while !chunk.messages.is_empty() {
@@ -234,17 +235,23 @@ impl Pieces {
                     let full_uplink = joined.full_uplinks.get(sender_host(joined, message).index());
                     pieces.begin(graph);
                     let state = streams.state(message, &joined.connections);
+                    let first = graph.count();
                     pieces.cut_message(joined, graph, (message, full_uplink), segments, state);
+                    happened.extend((first..graph.count()).map(|draft| (graph.happened(draft), number(draft))));
                     streams.cut(message);
                     let last = graph.count() - 1;
                     pieces.deliveries.push((graph.arrived(last), number(last)))?;
                 }
                 Ok(())
             };
-            let (cut, read) = rayon::join(cut, || next.read(segments));
+            let read = || next.read(segments).and_then(|()| by_time.extend(to_sort.drain(..)));
+            let (cut, read) = rayon::join(cut, read);
             cut.and(read)?;
             std::mem::swap(&mut chunk, &mut next);
+            std::mem::swap(&mut happened, &mut to_sort);
         }
+        by_time.extend(to_sort)?;
+        graph.set_by_time(by_time);
         pieces.begin(graph);
         pieces.check()?;
         Ok(pieces)

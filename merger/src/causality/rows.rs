@@ -5,11 +5,11 @@ use std::sync::Arc;
 use trace::ids::{ConnectionId, EventId, MessageId, ProcessId, TaskId, TimerId};
 use trace::rows::{DependencyRow, EventKind, EventRow, On};
 
-use super::draft::Graph;
+use super::draft::{ByTime, Graph};
 use super::error::CausalityError;
 use super::event::{Event, FROM_CLIENT, Link, NONE, PACED, SINCE_LEFT, number, some};
 use crate::maps::HashMap;
-use crate::spilled::{Reader, Record, RecordList, Sorter, Writer};
+use crate::spilled::{Reader, Record, RecordList, Writer};
 
 /// Events in a batch of rows at most.
 const BATCH: usize = 4096;
@@ -66,8 +66,6 @@ impl Record for Handed {
     }
 }
 
-/// Memory that drafts take at most until they are sorted, bytes.
-const DRAFTS_BYTES: usize = 1 << 20;
 /// Memory that what is handed over takes at most, bytes.
 const HANDED_BYTES: usize = 4 << 20;
 
@@ -183,9 +181,9 @@ pub fn make(graph: &Graph, mut take: impl FnMut(RowBatch) -> bool) -> Result<Row
         return Err(CausalityError::TooManyEvents { count, limit: NONE });
     }
     let mut handed: RecordList<Handed> = RecordList::blank(graph.count(), HANDED_BYTES);
-    let mut drafts = Sorter::within(DRAFTS_BYTES);
-    (0..graph.count()).try_for_each(|draft| drafts.push((graph.happened(draft), number(draft))))?;
-    let sorted = drafts.sorted()?;
+    let ByTime { sorter: drafts, count: of_messages } = graph.take_by_time();
+    drafts.extend((of_messages..graph.count()).map(|draft| (graph.happened(draft), number(draft))))?;
+    let sorted = drafts.sorted();
     let mut drafts = sorted.iter().peekable();
     let (mut same, mut depth, mut ids) = (Vec::new(), HashMap::default(), 0..);
     let names = Arc::from(&graph.names[..]);

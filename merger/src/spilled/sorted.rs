@@ -86,12 +86,17 @@ impl<T: Record + Ord + Send> Sorter<T> {
 
 impl<T: Record + Ord + Send> Default for SharedSorter<T> {
     fn default() -> Self {
-        let (run, written) = (Mutex::new(Vec::new()), Mutex::new(Runs::new()));
-        Self { run, max_run: max_run::<T>(RUN_BYTES), written }
+        Self::within(RUN_BYTES)
     }
 }
 
 impl<T: Record + Ord + Send> SharedSorter<T> {
+    /// Without records; about so many bytes are sorted at once.
+    pub fn within(bytes: usize) -> Self {
+        let (run, written) = (Mutex::new(Vec::new()), Mutex::new(Runs::new()));
+        Self { run, max_run: max_run::<T>(bytes), written }
+    }
+
     /// Takes records in.
     ///
     /// # Errors
