@@ -126,8 +126,9 @@ def transfers(flows):
     return max(completions(flows))
 
 
-def completions(flows):
-    """All (source, destination, bytes) at once: each flow's seconds until its last byte is read."""
+def completions(flows, pause=0.0):
+    """(source, destination, bytes), each `pause` seconds after the one before: each flow's seconds until its last byte is read, from
+    when the first one began."""
     pairs = [connect(source, destination) for source, destination, _ in flows]
     time.sleep(0.3)
     done = [0.0] * len(flows)
@@ -135,6 +136,7 @@ def completions(flows):
 
     def send(index):
         start.wait()
+        time.sleep(index * pause)
         pairs[index][0].sendall(bytes(flows[index][2]))
 
     def receive(index):
@@ -219,6 +221,9 @@ SCENARIOS = {
     "shuffle of 2 x 3 x 3, 1 MB each": lambda: transfers(
         [(a, b, MB) for a in range(3) for b in range(3, 6)] + [(b, a, MB) for a in range(3) for b in range(3, 6)]),
     "late flow of 20 MB beside one of 100 MB": lambda: late((0, 2, 100 * MB), (1, 2, 20 * MB)),
+    "two flows between racks, 16.6 MB each: the first": lambda: min(completions([(0, 3, 16_600_000), (0, 4, 16_600_000)])),
+    "the same 20 ms apart": lambda: min(completions([(0, 3, 16_600_000), (0, 4, 16_600_000)], 0.02)),
+    "the same 400 ms apart": lambda: min(completions([(0, 3, 16_600_000), (0, 4, 16_600_000)], 0.4)),
     "round trip of 200 B and 200 B": lambda: round_trips(0, 1, 200, 200),
     "round trip of 200 B and 16 kB": lambda: round_trips(0, 1, 200, 16_000),
     "round trip of 200 B and 64 kB": lambda: round_trips(0, 1, 200, 64_000),
