@@ -210,7 +210,8 @@ fn the_fall_backs_record_owners_as_well() {
         }
         let folder = tempfile::tempdir().unwrap();
         let status = Command::new(DUMPINGD)
-            .args(["run", "--duration", "300ms", "--interval", "50ms", "--no-tracepoint", "--source", source, "--out"])
+            .args(["run", "--duration", "300ms", "--interval", "50ms", "--no-tracepoint", "--source", source])
+            .args(["--keep-free", "0", "--out"])
             .arg(folder.path())
             .stderr(Stdio::null())
             .status()

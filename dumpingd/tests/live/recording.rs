@@ -276,7 +276,7 @@ fn without_root_what_can_be_known_is_recorded() {
     copy_program(DUMPINGD, &program);
     let mut command = Command::new(program);
     let out = folder.path().join("host");
-    command.args(["run", "--duration", "100ms", "--json", "--out"]).arg(&out);
+    command.args(["run", "--duration", "100ms", "--keep-free", "0", "--json", "--out"]).arg(&out);
     if nix::unistd::geteuid().is_root() {
         command.uid(65_534).gid(65_534);
     }

@@ -125,7 +125,20 @@ fn a_sniffer_at_its_limit_ends_says_why_and_does_not_start_again() {
     assert!(manifest["problems"].to_string().contains("limit of 307200 bytes"), "{manifest}");
     assert!(manifest["disk_bytes"].as_u64().unwrap() <= 307_200);
     let again = Command::new("ip")
-        .args(["netns", "exec", &pair.left, SNIFFER, "run", "--ring", "8MiB", "--disk-limit", "1KiB", "--out"])
+        .args([
+            "netns",
+            "exec",
+            &pair.left,
+            SNIFFER,
+            "run",
+            "--ring",
+            "8MiB",
+            "--disk-limit",
+            "1KiB",
+            "--keep-free",
+            "0",
+            "--out",
+        ])
         .arg(folder.path())
         .output()
         .unwrap();

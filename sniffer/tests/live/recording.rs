@@ -284,7 +284,8 @@ fn without_payload_there_is_none_in_the_file() {
 fn a_run_ends_by_itself_after_its_duration() {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(SNIFFER)
-        .args(["run", "--interface", "lo", "--ring", "1MiB", "--duration", "50ms", "--json", "--out"])
+        .args(["run", "--interface", "lo", "--ring", "1MiB", "--duration", "50ms", "--json"])
+        .args(["--keep-free", "0", "--out"])
         .arg(folder.path().join("a/b"))
         .output()
         .unwrap();

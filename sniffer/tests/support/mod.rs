@@ -108,8 +108,8 @@ impl Agent {
         let began = trace::agent::now_ns();
         let said = tempfile::tempfile().unwrap();
         // Unless it is about them, a test needs no room on this machine's disk.
-        let limits: &[&str] = if manifest == "sniffer.json" { &["--disk-limit", "--keep-free"] } else { &[] };
-        let unlimited = limits.iter().filter(|limit| !options.contains(limit)).flat_map(|limit| [*limit, "0"]);
+        let limits = ["--disk-limit", "--keep-free"].into_iter().filter(|limit| !options.contains(limit));
+        let unlimited = limits.flat_map(|limit| [limit, "0"]);
         let child = Command::new("ip")
             .args(["netns", "exec", namespace, program, "run", "--out"])
             .arg(out)

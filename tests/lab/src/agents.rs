@@ -1,6 +1,7 @@
 //! The project's agents as files: where they are, copies of them, and what the Java agent is told.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,6 +11,9 @@ use crate::lease::check_plain;
 
 /// Where the JVMs of a host write, in its folder; each user has one of his own in it.
 pub const JVM_FOLDER: &str = "jvm";
+
+/// What agents leave free on the disk, bytes. The machine's disk is not the cluster's: a tenth of it would be too much to ask.
+pub(crate) const KEEP_FREE_BYTES: u64 = 64 << 20;
 
 /// Where the agents are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,11 +67,30 @@ impl Agents {
         })
     }
 
+    /// Writes what daemons start beside the agents: scripts that give them the lab's options.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub(crate) fn write_launchers(&self) -> Result<()> {
+        for agent in [&self.sniffer, &self.dumpingd] {
+            let path = launcher(agent);
+            let script = format!("#!/bin/sh\nexec {} \"$@\" --keep-free {KEEP_FREE_BYTES}\n", agent.display());
+            let written =
+                fs::write(&path, script).and_then(|()| fs::set_permissions(&path, Permissions::from_mode(0o755)));
+            written.at("cannot write", &path)?;
+        }
+        Ok(())
+    }
+
     /// What the Java agent is told. The lab's hosts share the folder of the capture.
     pub(crate) fn options(&self, capture: &Path) -> String {
         let capture = capture.display();
-        let (sniffer, dumpingd) = (self.sniffer.display(), self.dumpingd.display());
-        format!("out={capture}/%h/{JVM_FOLDER},agents={capture}/%h,sniffer={sniffer},dumpingd={dumpingd}")
+        let [sniffer, dumpingd] = [&self.sniffer, &self.dumpingd].map(|agent| launcher(agent));
+        format!(
+            "out={capture}/%h/{JVM_FOLDER},agents={capture}/%h,sniffer={},dumpingd={},keep_free={KEEP_FREE_BYTES}",
+            sniffer.display(),
+            dumpingd.display()
+        )
     }
 
     /// Patches the classes of Java and of Hadoop beforehand, beside the jar, as `hadoptic install` does.
@@ -84,6 +107,12 @@ impl Agents {
         }
         Ok(())
     }
+}
+
+/// The script that starts an agent.
+fn launcher(agent: &Path) -> PathBuf {
+    let name = agent.file_name().unwrap_or_default().to_string_lossy();
+    agent.with_file_name(format!("start-{name}"))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::agents::Agents;
+use crate::agents::{Agents, KEEP_FREE_BYTES};
 use crate::files::{Entry, Files, differences, read_below};
 use crate::hadoop3::HISTORY_FOLDER;
 use crate::host::Hosts;
@@ -118,13 +118,12 @@ impl<'a> Deployment<'a> {
 
     /// What `check` is told.
     pub(crate) fn check_options(&self) -> Vec<String> {
-        // The machine's disk is not the cluster's.
-        [self.programs(), vec!["--need-free".to_owned(), "64MiB".to_owned()]].concat()
+        [self.programs(), vec!["--need-free".to_owned(), KEEP_FREE_BYTES.to_string()]].concat()
     }
 
     /// What `install` is told.
     pub(crate) fn install_options(&self) -> Vec<String> {
-        let mut options = [self.programs(), vec!["--keep-free".to_owned(), "64MiB".to_owned()]].concat();
+        let mut options = [self.programs(), vec!["--keep-free".to_owned(), KEEP_FREE_BYTES.to_string()]].concat();
         if self.deployer.by_daemons {
             options.extend(["--started-by", "daemons"].map(str::to_owned));
         }

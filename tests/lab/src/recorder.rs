@@ -61,6 +61,7 @@ impl Recorder {
         Ok(match self {
             Self::Agents(agents) => {
                 let copied = agents.copied(&work.join("agents"))?;
+                copied.write_launchers()?;
                 copied.prepare(java_home, jars)?;
                 Self::Agents(copied)
             }

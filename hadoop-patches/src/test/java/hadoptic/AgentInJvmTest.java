@@ -111,7 +111,7 @@ class AgentInJvmTest {
     private Process java(String options, String main, String... arguments) throws IOException {
         List<String> command = new ArrayList<>(Arrays.asList(
                 System.getProperty("java.home") + "/bin/java",
-                "-javaagent:" + built.resolve("agent.jar") + "=linger_ms=0,agents=" + capture.resolve("agents")
+                "-javaagent:" + built.resolve("agent.jar") + "=linger_ms=0,keep_free=0,agents=" + capture.resolve("agents")
                         + ",out=" + capture.resolve("jvm") + options,
                 "-cp", built + File.pathSeparator + folderOf(SocketProgram.class), main));
         command.addAll(Arrays.asList(arguments));

@@ -168,7 +168,7 @@ class DiskQuotaTest {
         Path built = Files.createDirectory(shared.resolve("built"));
         Jvm.build(built);
         Path disk = Files.createDirectory(shared.resolve("disk"));
-        String java = String.join(" ", Jvm.command(built, "flush_ms=20,limit=0,keep_free=0,out=" + disk + "/jvm",
+        String java = String.join(" ", Jvm.command(built, "flush_ms=20,limit=0,out=" + disk + "/jvm",
                 "hadoptic.SocketProgram", "sockets", "pause", "sockets"));
         // the disk is full when the JVM has begun to write, and has room again before it ends
         String said = Jvm.said(Arrays.asList("unshare", "-m", "/bin/sh", "-c", "mount -t tmpfs -o size=256k none " + disk + " && { "

@@ -36,7 +36,7 @@ class HadoopInJvmTest {
     private List<String> records(Class<?> program, String... arguments) throws Exception {
         List<String> command = new ArrayList<>();
         command.add(System.getProperty("java.home") + "/bin/java");
-        command.add("-javaagent:" + built.resolve("agent.jar") + "=out=" + capture);
+        command.add("-javaagent:" + built.resolve("agent.jar") + "=keep_free=0,out=" + capture);
         command.add("-cp");
         command.add(AgentInJvmTest.classPath());
         command.add(program.getName());

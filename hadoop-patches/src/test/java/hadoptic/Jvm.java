@@ -43,10 +43,11 @@ final class Jvm {
         Files.setPosixFilePermissions(built, PosixFilePermissions.fromString("rwxr-xr-x"));
     }
 
-    /** The command of a JVM with an agent that is given these options. */
+    /** The command of a JVM with an agent that is given these options. One that records needs no room on this machine's disk. */
     static List<String> command(Path built, String options, String main, String... arguments) {
+        String limits = options.contains("out=") ? ",keep_free=0" : "";
         List<String> command = new ArrayList<>(Arrays.asList(System.getProperty("java.home") + "/bin/java", "-Xshare:auto",
-                "-javaagent:" + built.resolve("agent.jar") + "=" + options, "-cp", built.toString(), main));
+                "-javaagent:" + built.resolve("agent.jar") + "=" + options + limits, "-cp", built.toString(), main));
         command.addAll(Arrays.asList(arguments));
         return command;
     }

@@ -145,7 +145,7 @@ class PreparedTest {
                 hadoopsJars().get(0).toString()), 0);
         assertTrue(said.contains("classes are prepared"), said);
         Path capture = built.resolve("capture");
-        String classes = java(Arrays.asList("-verbose:class", "-javaagent:" + jar + "=out=" + capture,
+        String classes = java(Arrays.asList("-verbose:class", "-javaagent:" + jar + "=keep_free=0,out=" + capture,
                 "-cp", Paths.get(SocketProgram.class.getProtectionDomain().getCodeSource().getLocation().toURI()).toString(),
                 "hadoptic.SocketProgram", "sockets"), 0);
         assertTrue(classes.contains("hadoptic.patch.Prepared"), classes);
