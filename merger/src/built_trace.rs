@@ -1,7 +1,6 @@
 //! From captures to a whole trace, its causal part included.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::mem;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use std::thread::{self, ScopedJoinHandle};
 
 use trace::manifest::TraceManifest;
 use trace::rows::{MessageRow, SpanRow, Trace};
-use trace_tables::{TableError, write_manifest, write_message_iter, write_row_iter, write_rows};
+use trace_tables::{TableError, begin_trace, write_manifest, write_message_iter, write_row_iter, write_rows};
 
 use crate::build::{Options, merge_with};
 use crate::causality::{self, Causal, CausalGraph, CausalityError, Findings, RowBatch, RowCounts};
@@ -116,7 +115,7 @@ pub fn write_with(
 ) -> Result<WrittenTrace, BuildError> {
     let mut merged = merge_with(captures, options, progress)?;
     progress.step("cutting messages into events", 1, Unit::Nothing);
-    fs::create_dir_all(folder).map_err(|source| TableError::Io { path: folder.into(), source })?;
+    begin_trace(folder)?;
     // What causes are found of stands in tables too, which are written meanwhile.
     let streams = mem::take(&mut merged.joined.streams);
     let joined = &merged.joined;

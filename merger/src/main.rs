@@ -28,7 +28,7 @@ use merger::window::Window;
 use trace::quantity;
 use trace::rows::Trace;
 use trace_tables::describe::{TableDescription, trace_tables};
-use trace_tables::{is_trace, read_trace};
+use trace_tables::{is_trace, is_unfinished_trace, read_trace};
 
 /// What one thread gave back another can take, and what none needs goes back to the system.
 #[global_allocator]
@@ -127,8 +127,9 @@ struct Build {
     force: bool,
     /// Memory that the merge may take, as 8GiB; an eighth of it, and no more than 16MiB, is for packets and an eighth of that for the
     /// segments of connections that were read, and those beyond go to temporary files (in TMPDIR), as events and messages do beyond some
-    /// megabytes. A merge that needs more memory all the same, or more room for its files than there is, is refused before it begins. Without it: a quarter of the
-    /// machine's, or of what its control group allows.
+    /// megabytes. A merge that needs more memory all the same, or more room for its files than there is, is refused before it begins, as far
+    /// as the begins of files tell; what comes further on ends it with an error. Without it: a quarter of the machine's, or of what its
+    /// control group allows.
     #[arg(long, value_name = "SIZE", value_parser = trace::quantity::parse_bytes)]
     memory: Option<u64>,
     /// Only what belongs to this job: from 10 s before it was submitted to 10 s after it ended, by its history.
@@ -157,8 +158,8 @@ struct Check {
     /// Traces or captures; several captures are taken as one.
     #[arg(required = true, value_name = "TRACE|CAPTURE")]
     paths: Vec<PathBuf>,
-    /// Memory that a merge of captures may take, as in build; of a trace, that it may hold: with more it ends with an error. Without it, nine tenths of what is
-    /// available when it begins.
+    /// Memory that it may hold: with more it ends with an error, and a merge of captures that takes more is refused, as in build. Without it,
+    /// nine tenths of what is available when it begins, and a quarter of the machine's for what a merge takes.
     #[arg(long, value_name = "SIZE", value_parser = trace::quantity::parse_bytes)]
     memory: Option<u64>,
     /// Print one JSON object instead of tables. Its keys payload_bytes, owned_both_ends_share, owned_connections_share,
@@ -388,7 +389,9 @@ fn run_build(build: &Build) -> Result<ExitCode> {
     if build.from.zip(build.to).is_some_and(|(from, to)| from > to) {
         bail!("--from lies behind --to");
     }
-    let (foreseen, options) = look(&build.captures, build.memory)?;
+    let limit = build.memory.or_else(memory::default_limit).unwrap_or(u64::MAX);
+    let (foreseen, options) = look(&build.captures, limit)?;
+    memory::watch(limit)?;
     let options =
         Options { window: Window { from_ns: build.from, to_ns: build.to, job: build.job.clone() }, ..options };
     let written = if io::stderr().is_terminal() {
@@ -412,11 +415,14 @@ fn prepare(out: &Path, force: bool) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => return Err(error).with_context(|| out.display().to_string()),
     };
-    if occupied && !is_trace(out) {
-        bail!("{}: holds something that is no trace; choose another folder", out.display());
-    }
-    if occupied && !force {
-        bail!("{}: holds a trace; replace it with --force, or choose another folder", out.display());
+    let held = match occupied {
+        false => return Ok(()),
+        true if is_trace(out) => "a trace",
+        true if is_unfinished_trace(out) => "a trace that was not finished",
+        true => bail!("{}: holds something that is no trace; choose another folder", out.display()),
+    };
+    if !force {
+        bail!("{}: holds {held}; replace it with --force, or choose another folder", out.display());
     }
     Ok(())
 }
@@ -425,8 +431,7 @@ fn prepare(out: &Path, force: bool) -> Result<()> {
 const MANY_PACKETS: u64 = 20_000_000;
 
 /// Looks at what captures hold, and refuses what takes more memory than may be taken, or more room for temporary files than there is.
-fn look(captures: &[PathBuf], memory: Option<u64>) -> Result<(Foreseen, Options)> {
-    let limit = memory.or_else(memory::default_limit).unwrap_or(u64::MAX);
+fn look(captures: &[PathBuf], limit: u64) -> Result<(Foreseen, Options)> {
     let foreseen = memory::check(captures, limit)?;
     let options = Options { packet_bytes: memory::for_packets(limit), ..Options::default() };
     if foreseen.packets >= MANY_PACKETS && io::stderr().is_terminal() {
@@ -472,7 +477,11 @@ fn run_check(args: &Check) -> Result<ExitCode> {
             bail!("several paths, and a trace among them: check traces one by one")
         }
         captures => {
-            let (_, options) = look(captures, args.memory)?;
+            let limit = args.memory.or_else(memory::default_limit).unwrap_or(u64::MAX);
+            let (_, options) = look(captures, limit)?;
+            // Its rows are held as well.
+            watch_memory(args.memory)?;
+            memory::watch(u64::MAX)?;
             merge(captures, &options)?
         }
     };
@@ -593,6 +602,7 @@ fn run_export(args: &Export) -> Result<ExitCode> {
 fn run_digest(args: &Digest) -> Result<ExitCode> {
     let limit = args.memory.or_else(memory::default_limit).unwrap_or(u64::MAX);
     memory::check_digest(std::slice::from_ref(&args.capture), limit)?;
+    memory::watch(limit)?;
     let for_packets = memory::for_packets(limit);
     let digests = if io::stderr().is_terminal() {
         merger::digest::digest(&args.capture, &args.out, for_packets, &Bars::default())

@@ -20,6 +20,7 @@ use crate::capture::recent::Recent;
 use crate::capture::{digest, find, pcap};
 use crate::error::MergeError;
 use crate::maps::HashMap;
+use crate::temporary;
 use crate::volume::{STREAMS_SHARE, Volume, base_bytes};
 
 /// What captures hold.
@@ -287,6 +288,34 @@ pub fn check(captures: &[PathBuf], limit: u64) -> Result<Foreseen, MergeError> {
     let free = free_bytes(&folder);
     refuse_without_room(foreseen, folder, free)?;
     Ok(foreseen)
+}
+
+/// Ends this process with an error as soon as a merge holds more memory than `limit` bytes, or its temporary files take all but a tenth of
+/// what was free when it began. Both were foreseen, but by the begins of files: what comes further on may be something else.
+///
+/// # Errors
+/// If no thread can be started.
+pub fn watch(limit: u64) -> io::Result<()> {
+    let folder = std::env::temp_dir();
+    let room = free_bytes(&folder).map_or(u64::MAX, |free| free - free / 10);
+    trace_tables::memory::end_if("merger", move || over(limit, room, &folder))
+}
+
+fn over(limit: u64, room: u64, folder: &Path) -> Option<String> {
+    const UNFORESEEN: &str = "which was not to be foreseen from the begins of the files";
+    const LESS: &str = "or merge fewer hosts or a shorter capture";
+    let show = quantity::show_bytes;
+    let (held, filed) = (trace_tables::memory::held_bytes(), temporary::held_bytes());
+    if held > limit {
+        let (held, limit) = (show(held), show(limit));
+        return Some(format!(
+            "out of memory: it holds {held}, and may hold {limit}, {UNFORESEEN}: allow more with --memory, {LESS}"
+        ));
+    }
+    (filed > room).then(|| {
+        let (filed, room, folder) = (show(filed), show(room), folder.display());
+        format!("out of room: temporary files in {folder} take {filed}, and may take {room}, {UNFORESEEN}: free some, name another folder with TMPDIR, {LESS}")
+    })
 }
 
 /// What an ordinary user may still write on the file system of a folder, bytes; `None` = it does not tell.

@@ -86,6 +86,12 @@ pub fn peak_bytes() -> u64 {
     PEAK.load(Ordering::Relaxed)
 }
 
+/// What lies in temporary files now, bytes.
+#[must_use]
+pub fn held_bytes() -> u64 {
+    HELD.load(Ordering::Relaxed)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

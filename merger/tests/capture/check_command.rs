@@ -184,6 +184,13 @@ fn nothing_is_overwritten_unasked() {
     assert_eq!(build(&["--force"]), Some(0));
     fs::remove_file(trace.join("hosts.parquet")).unwrap();
     assert_eq!(build(&["--force"]), Some(2), "it is no trace any more");
+    // As a merge leaves it that is ended while it writes.
+    fs::remove_file(trace.join("manifest.json")).unwrap();
+    assert_eq!(build(&[]), Some(2), "tables are there");
+    assert_eq!(build(&["--force"]), Some(0));
+    fs::remove_file(trace.join("manifest.json")).unwrap();
+    fs::write(trace.join("notes.txt"), "mine").unwrap();
+    assert_eq!(build(&["--force"]), Some(2), "something else lies beside them");
 }
 
 #[test]

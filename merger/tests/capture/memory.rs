@@ -45,6 +45,49 @@ fn a_merge_that_takes_too_much_is_refused_before_it_begins_with_the_way_out() {
     assert_eq!(merger(&["build", "x", "--out", "y", "--memory", "much"]).status.code(), Some(2));
 }
 
+/// A capture that begins with packets of one connection and goes on with one SYN each of so many.
+fn flood(capture: &Path, connections: u32) {
+    const FIRST: u32 = 70_000;
+    let mut pcap: Vec<u8> = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 1_u32].map(u32::to_le_bytes).concat();
+    for number in 0..FIRST + connections {
+        let micros = number * 10;
+        let head = [1_700_000_000 + micros / 1_000_000, micros % 1_000_000, 54, 54].map(u32::to_le_bytes).concat();
+        let syn = number.checked_sub(FIRST);
+        let [high, middle, low @ ..] = syn.unwrap_or(40_000).to_be_bytes();
+        let mut frame = [0_u8; 54];
+        frame[12] = 8; // IPv4
+        frame[14..24].copy_from_slice(&[0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6]);
+        frame[26..34].copy_from_slice(&[10, high, middle, 2, 10, 0, 0, 1]);
+        frame[34..38].copy_from_slice(&[low[0], low[1], 0x1f, 0x54]);
+        frame[38..42].copy_from_slice(&number.to_be_bytes());
+        (frame[46], frame[47]) = (0x50, if syn.is_some() { 0x02 } else { 0x10 });
+        pcap.extend([head.as_slice(), &frame].concat());
+    }
+    fs::create_dir_all(capture.join("w1")).unwrap();
+    fs::write(capture.join("w1/eth0.pcap"), pcap).unwrap();
+    let manifest =
+        r#"{ "host": "w1", "addresses": ["10.0.0.1"], "packets": [ { "file": "eth0.pcap", "interface": "eth0" } ] }"#;
+    fs::write(capture.join("w1/manifest.json"), manifest).unwrap();
+}
+
+#[test]
+fn what_begins_harmless_and_goes_on_as_a_flood_ends_the_merge_at_its_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, out) = (folder.path().join("capture"), folder.path().join("out"));
+    flood(&capture, 500_000);
+    for command in ["build", "digest"] {
+        let mut merger = Command::new(env!("CARGO_BIN_EXE_merger"));
+        merger.args([command, capture.to_str().unwrap(), "--out", out.to_str().unwrap(), "--memory", "128MiB"]);
+        // What it takes beforehand grows with its threads.
+        let output = merger.env("RAYON_NUM_THREADS", "2").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{command}: {said}");
+        assert!(said.contains("may hold 128MiB") && said.contains("--memory"), "{command}: {said}");
+    }
+    let output = build(&capture, &out, "4GiB");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn golden_captures_take_no_more_than_foreseen_and_not_much_less() {
     for capture in golden_captures() {

@@ -22,7 +22,7 @@ use trace::ids::{ConnectionId, ProcessId};
 use trace::manifest::TraceManifest;
 use trace::rows::{Cell as _, Column, MessageRow, Row, Trace};
 
-use describe::TableDescription;
+use describe::{TableDescription, trace_tables};
 pub use error::TableError;
 use read::read_rows_if_there;
 pub use read::{read_rows, read_rows_within};
@@ -85,7 +85,7 @@ pub fn read_causal_trace(folder: &Path) -> Result<Trace, TableError> {
 /// # Errors
 /// If something cannot be written.
 pub fn write_trace(folder: &Path, trace: &Trace) -> Result<(), TableError> {
-    fs::create_dir_all(folder).map_err(|source| TableError::Io { path: folder.into(), source })?;
+    begin_trace(folder)?;
     let network = || {
         write_rows(folder, &trace.hosts)?;
         write_rows(folder, &trace.processes)?;
@@ -159,6 +159,31 @@ fn is_capture(folder: &Path) -> bool {
 
 fn of_capture(folder: &Path) -> String {
     format!("; it is a capture: make a trace of it with `merger build {} --out TRACE`", folder.display())
+}
+
+/// Whether a folder holds tables of a trace and nothing else: the writing of one was not finished.
+#[must_use]
+pub fn is_unfinished_trace(folder: &Path) -> bool {
+    let tables: Vec<String> = trace_tables().iter().map(|table| format!("{}.parquet", table.name)).collect();
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    let is_table = |entry: io::Result<fs::DirEntry>| {
+        entry.is_ok_and(|entry| entry.file_name().to_str().is_some_and(|name| tables.iter().any(|table| table == name)))
+    };
+    entries.map(is_table).reduce(|all, one| all && one).unwrap_or(false)
+}
+
+/// Makes a folder for a trace where it is missing, and has it hold no trace until [`write_manifest`]: tables of an older one give way one by
+/// one, and would be read beside newer ones.
+///
+/// # Errors
+/// If the folder cannot be made, or the manifest of an older trace not be removed.
+pub fn begin_trace(folder: &Path) -> Result<(), TableError> {
+    fs::create_dir_all(folder).map_err(|source| TableError::Io { path: folder.into(), source })?;
+    let path = folder.join("manifest.json");
+    match fs::remove_file(&path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(TableError::Io { path, source }),
+        _ => Ok(()),
+    }
 }
 
 /// Writes `FOLDER/manifest.json`, which makes a trace of a folder with all tables.

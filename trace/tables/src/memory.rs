@@ -48,18 +48,28 @@ pub fn held_bytes() -> u64 {
 /// If no thread can be started.
 pub fn watch(program: &'static str, limit_bytes: Option<u64>, advice: &'static str) -> io::Result<()> {
     let Some(limit_bytes) = limit_bytes else { return Ok(()) };
-    let end_if_over = move || {
+    end_if(program, move || {
         let held_bytes = held_bytes();
-        if held_bytes > limit_bytes {
-            let (held, limit) = (show_bytes(held_bytes), show_bytes(limit_bytes));
-            stderr::print(format_args!("{program}: out of memory: it holds {held}, and may hold {limit}: {advice}"));
+        let (held, limit) = (show_bytes(held_bytes), show_bytes(limit_bytes));
+        (held_bytes > limit_bytes).then(|| format!("out of memory: it holds {held}, and may hold {limit}: {advice}"))
+    })
+}
+
+/// Ends this process with an error as soon as `reason` is one; it is asked now and every 50 ms.
+///
+/// # Errors
+/// If no thread can be started.
+pub fn end_if(program: &'static str, reason: impl Fn() -> Option<String> + Send + 'static) -> io::Result<()> {
+    let end_if_so = move || {
+        if let Some(reason) = reason() {
+            stderr::print(format_args!("{program}: {reason}"));
             process::exit(COULD_NOT_RUN);
         }
     };
-    end_if_over();
+    end_if_so();
     let look = move || loop {
         thread::sleep(LOOKED_AT_EVERY);
-        end_if_over();
+        end_if_so();
     };
     thread::Builder::new().name("memory".to_owned()).spawn(look).map(|_| ())
 }
