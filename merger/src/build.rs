@@ -20,10 +20,10 @@ use crate::compact::MessageLog;
 use crate::error::MergeError;
 use crate::framing::{self, Conversation, Draft, Fetches};
 use crate::history;
-use crate::join::{self, AddressBook, Direction, Found, ObservedConnection, ObservedFlows};
+use crate::join::{self, AddressBook, Direction, FoundConnections, ObservedConnection, ObservedFlows};
 use crate::joined::{ThreadStart, ThreadStarts};
 use crate::jvm_events::{JvmEvents, Near};
-use crate::kernel::{Counted, PackedCounts};
+use crate::kernel::{Counted, Counts, PackedCounts};
 use crate::loss::{LossKind, Note as _};
 use crate::maps::{HashMap, HashSet};
 use crate::merged::Merged;
@@ -94,7 +94,7 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let Survey { flows, found, .. } = survey;
     let links = links(&hosts, &book, &listeners, &alignment, &flows, found)?;
     let (jvm, threads) = jvm_events(&mut hosts, &processes).map_err(MergeError::Spill)?;
-    let Findings { attribution, counted, contradicted, fetches, serving } =
+    let Findings { attribution, counts, contradicted, fetches, serving } =
         owners::investigate(&links, &hosts, &book, &processes, &listeners, &jvm).map_err(MergeError::Spill)?;
     let listening = assembly::listening(&hosts, &processes);
     // All is known of sockets now.
@@ -114,8 +114,7 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         uncertainty_ns: &alignment.uncertainty_ns,
         messages: MessageLog::default(),
     };
-    let (links, attribution, counted) = wanted(links, attribution, counted, span);
-    let counted = PackedCounts::of(counted);
+    let (links, attribution, counted) = wanted(links, attribution, counts, span);
     let by_flow = by_flow(&links);
     let traffic = Traffic::default();
     let stored: Vec<Mutex<Packets>> =
@@ -219,19 +218,16 @@ fn links(
     listeners: &Listeners,
     alignment: &Alignment,
     flows: &ObservedFlows,
-    found: Vec<Vec<Found>>,
+    found: FoundConnections,
 ) -> Result<Vec<ObservedConnection>, MergeError> {
     let listens = |host: usize, address: SocketAddr| listeners.listens(host, address);
     let moved = |host: usize, t: u64| alignment.apply(host, t);
-    let of_flows = (0..flows.len()).zip(found);
-    let mut links: Vec<ObservedConnection> = of_flows
-        .flat_map(|(number, found)| {
-            let key = flows.get(number).key;
-            found.into_iter().map(move |found| ObservedConnection::new((number, key), found, book, listens, moved))
-        })
-        .collect();
-    // There are many, and how many was not known before.
-    links.shrink_to_fit();
+    // There may be many: a list that grows would take three times as much for a moment.
+    let mut links: Vec<ObservedConnection> = Vec::with_capacity(found.len());
+    let take = |flow: usize, found| {
+        links.push(ObservedConnection::new((flow, flows.get(flow).key), found, book, listens, moved));
+    };
+    found.for_each(take).map_err(MergeError::Spill)?;
     let of_corrected: BTreeSet<usize> = links
         .iter()
         .filter(|link| link.hosts().any(|host| alignment.is_corrected(host)))
@@ -257,15 +253,15 @@ fn links(
 fn wanted(
     mut links: Vec<ObservedConnection>,
     mut attribution: Vec<Attribution>,
-    mut counted: Vec<[Counted; 2]>,
+    counts: Counts,
     span: Span,
-) -> (Vec<ObservedConnection>, Vec<Attribution>, Vec<[Counted; 2]>) {
+) -> (Vec<ObservedConnection>, Vec<Attribution>, PackedCounts) {
     let met: Vec<bool> = links.iter().map(|link| span.meets(link.first_ns, link.last_ns)).collect();
-    let [mut of_links, mut of_attribution, mut of_counted] = [(); 3].map(|()| met.iter());
+    let [mut of_links, mut of_attribution] = [(); 2].map(|()| met.iter());
     links.retain(|_| of_links.next() == Some(&true));
     attribution.retain(|_| of_attribution.next() == Some(&true));
-    counted.retain(|_| of_counted.next() == Some(&true));
-    (links, attribution, counted)
+    let numbers = (0..).zip(&met).filter_map(|(number, met)| met.then_some(number));
+    (links, attribution, PackedCounts::of(&counts, numbers))
 }
 
 /// The numbers of all connections, flow by flow.

@@ -86,6 +86,45 @@ impl Counted {
     }
 }
 
+/// What the kernel counted of ends of connections, by their numbers, while scans come. Of most short connections no scan tells: their ends
+/// take four bytes.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// One more than the place in `counted` of each end of which something was counted, or 0.
+    places: Vec<u32>,
+    counted: Vec<Counted>,
+}
+
+impl Counts {
+    /// Of so many ends: two of each connection, the client's first.
+    #[must_use]
+    pub fn of(ends: usize) -> Self {
+        Self { places: vec![0; ends], counted: Vec::new() }
+    }
+
+    /// As [`Counted::add`], of an end.
+    pub fn add(&mut self, end: usize, at_ns: u64, died: bool, tcp: &TcpCounters) {
+        if self.places[end] == 0 {
+            if self.counted.len() == self.counted.capacity() {
+                // Twice as much would not be needed, mostly.
+                self.counted.reserve_exact(self.counted.len() / 8 + 64);
+            }
+            self.counted.push(Counted::default());
+            self.places[end] = u32::try_from(self.counted.len()).unwrap_or(u32::MAX);
+        }
+        if let Some(counted) = self.counted.get_mut(self.places[end] as usize - 1) {
+            counted.add(at_ns, died, tcp);
+        }
+    }
+
+    /// Of an end.
+    #[must_use]
+    pub fn get(&self, end: usize) -> Counted {
+        let place = self.places.get(end).and_then(|place| place.checked_sub(1));
+        place.and_then(|place| self.counted.get(place as usize).copied()).unwrap_or_default()
+    }
+}
+
 /// What the kernel counted of both ends of connections, by their numbers, packed: there are many, and of most a part is known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PackedCounts {
@@ -99,13 +138,14 @@ const SCANS: u64 = 1;
 const DIED: u64 = 2;
 
 impl PackedCounts {
-    /// Of both ends of each connection.
-    pub fn of(connections: Vec<[Counted; 2]>) -> Self {
-        let mut packed = Self { bytes: Vec::new(), begins: Vec::with_capacity(connections.len()) };
-        for ends in &connections {
+    /// Of both ends of these connections, which get new numbers in their order.
+    pub fn of(counts: &Counts, connections: impl Iterator<Item = usize>) -> Self {
+        let mut packed = Self::default();
+        for connection in connections {
             packed.begins.push(packed.bytes.len());
-            ends.iter().for_each(|end| packed.write(end));
+            [2 * connection, 2 * connection + 1].iter().for_each(|end| packed.write(&counts.get(*end)));
         }
+        packed.begins.shrink_to_fit();
         packed.bytes.shrink_to_fit();
         packed
     }
@@ -208,27 +248,35 @@ mod tests {
         fn packed_counts_are_as_they_were(
             counted in prop::collection::vec(prop::collection::vec(any::<(bool, u64, bool, [u64; 5])>(), 0..4), 0..10),
         ) {
-            let end = |counters: &Vec<(bool, u64, bool, [u64; 5])>| {
-                let mut end = Counted::default();
+            let end = |counters: &Vec<(bool, u64, bool, [u64; 5])>, end: usize, counts: &mut Counts| {
+                let mut counted = Counted::default();
                 for (_, t, died, [bytes_sent, bytes_retrans, busy_us, rwnd_limited_us, sndbuf_limited_us]) in counters {
                     let (bytes_sent, bytes_retrans) = (*bytes_sent, *bytes_retrans);
                     let tcp = TcpCounters {
                         bytes_sent, bytes_retrans, busy_us: *busy_us, rwnd_limited_us: *rwnd_limited_us,
                         sndbuf_limited_us: *sndbuf_limited_us, ..TcpCounters::default()
                     };
-                    end.add(*t, *died, &tcp);
+                    counted.add(*t, *died, &tcp);
+                    counts.add(end, *t, *died, &tcp);
                 }
-                end
+                counted
             };
-            let part = |counters: &Vec<(bool, u64, bool, [u64; 5])>, at_client: bool| -> Counted {
-                end(&counters.iter().filter(|(of, ..)| *of == at_client).copied().collect())
+            let mut counts = Counts::of(2 * counted.len());
+            let mut part = |counters: &Vec<(bool, u64, bool, [u64; 5])>, number: usize, at_client: bool| -> Counted {
+                let of_end = counters.iter().filter(|(of, ..)| *of == at_client).copied().collect();
+                end(&of_end, 2 * number + usize::from(!at_client), &mut counts)
             };
-            let all: Vec<[Counted; 2]> = counted.iter().map(|counters| [part(counters, true), part(counters, false)]).collect();
-            let packed = PackedCounts::of(all.clone());
-            for (number, ends) in all.iter().enumerate() {
-                prop_assert_eq!(&packed.get(number), ends);
+            let numbered = counted.iter().enumerate();
+            let all: Vec<[Counted; 2]> =
+                numbered.map(|(number, counters)| [part(counters, number, true), part(counters, number, false)]).collect();
+            // All of them, and each second one.
+            for step in [1, 2] {
+                let packed = PackedCounts::of(&counts, (0..all.len()).step_by(step));
+                for (number, ends) in all.iter().step_by(step).enumerate() {
+                    prop_assert_eq!(&packed.get(number), ends);
+                }
+                prop_assert_eq!(packed.get(all.len()), <[Counted; 2]>::default());
             }
-            prop_assert_eq!(packed.get(all.len()), <[Counted; 2]>::default());
         }
     }
 }

@@ -66,6 +66,7 @@ mod roles;
 pub mod segments;
 pub mod spans;
 mod spilled;
+mod stable_sort;
 pub mod steps;
 pub mod strip;
 pub mod summary;

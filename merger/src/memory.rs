@@ -379,6 +379,17 @@ mod tests {
     }
 
     #[test]
+    fn what_a_merge_holds_beyond_its_limits_is_said_with_the_way_out() {
+        let file = temporary::TemporaryFile::new().unwrap();
+        file.write_all_at(&[1; 100], 0).unwrap();
+        let said = |limit: u64, room: u64| over(limit, room, Path::new("/spool"));
+        assert_eq!(said(u64::MAX, u64::MAX), None);
+        assert!(said(0, u64::MAX).unwrap().contains("--memory"));
+        let of_room = said(u64::MAX, 50).unwrap();
+        assert!(["/spool", "may take 50B", "TMPDIR"].iter().all(|part| of_room.contains(part)), "{of_room}");
+    }
+
+    #[test]
     fn lines_of_a_long_file_are_told_by_its_begin_and_all_of_a_packed_one_are_counted() {
         let folder = tempfile::tempdir().unwrap();
         let told = |name: &str, text: &[u8], json: bool| {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::capture::HostCapture;
 use crate::capture::settled::{FlowPackets, LoneFlow};
 use crate::clock::{BothSaw, PairFit, PairsSaw};
-use crate::join::{self, AddressBook, Found, ObservedFlow, ObservedFlows};
+use crate::join::{self, AddressBook, FoundConnections, ObservedFlow, ObservedFlows};
 
 /// What a flow's packets are, as each host saw them; hosts by number.
 pub(crate) type Views = Vec<(usize, FlowPackets)>;
@@ -18,7 +18,7 @@ pub(crate) struct Survey {
     /// All flows.
     pub flows: ObservedFlows,
     /// The connections of each.
-    pub found: Vec<Vec<Found>>,
+    pub found: FoundConnections,
     pairs: PairsSaw,
 }
 
@@ -27,15 +27,15 @@ impl Survey {
     pub fn of(hosts: &[HostCapture], book: &AddressBook, seen: impl Fn(u64) + Sync) -> io::Result<Self> {
         let flows = ObservedFlows::of(hosts)?;
         let pairs = Mutex::new(PairsSaw::new(false));
-        let found = (0..flows.len()).into_par_iter().with_max_len(1).map(|number| {
+        let found = FoundConnections::default();
+        (0..flows.len()).into_par_iter().with_max_len(1).try_for_each(|number| {
             let flow = flows.get(number);
             let views = load(hosts, &flow)?;
             add(&pairs, both_saw(&flow, &views, book), false);
-            let found = join::find(&views);
+            found.extend(number, &join::find(&views))?;
             seen(packets_of(&views));
-            Ok(found)
-        });
-        let found = found.collect::<io::Result<Vec<_>>>()?;
+            io::Result::Ok(())
+        })?;
         flows.check()?;
         Ok(Self { flows, found, pairs: pairs.into_inner().unwrap_or_else(PoisonError::into_inner) })
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-// What each part takes at most, bytes. Set on 2026-11-29 by what `merger build --json` says that it took in the end, of the golden
+// What each part takes at most, bytes. Set on 2026-11-30 by what `merger build --json` says that it took in the end, of the golden
 // captures, of golden terasorts told again and again (`enlarge-capture`), and of a million connections of eight packets each:
 // docs/foreign-captures.md has the figures, those of temporary files among them.
 
@@ -14,7 +14,7 @@ const BYTES_PER_THREAD: u64 = 10 << 20;
 const PACKED_BYTES: u64 = 18;
 /// Packets of which a byte stays in memory when their connection has been read.
 const PACKETS_PER_BYTE: u64 = 4;
-const BYTES_PER_CONNECTION: u64 = 700;
+const BYTES_PER_CONNECTION: u64 = 500;
 const BYTES_PER_JVM_RECORD: u64 = 20;
 const BYTES_PER_SOCKET_RECORD: u64 = 1;
 /// The clocks of hosts are fitted to each other, offset and drift, by a matrix.

@@ -5,6 +5,7 @@ pub(crate) mod agents;
 pub(crate) mod digest;
 pub mod flows;
 pub(crate) mod foreign;
+mod growing;
 pub(crate) mod host;
 mod jvms;
 pub(crate) mod layout;

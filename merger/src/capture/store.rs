@@ -1,29 +1,27 @@
 //! The packets of one host, gathered by the two addresses between which they went: packed in memory, and beyond a limit
 //! in a temporary file, from which each flow is read by itself.
 
-use std::borrow::Cow;
 use std::io::{self, Write as _};
 
 use trace::packet::{PacketView, PlainPacket};
 
 use super::flows::{FlowKey, canonical};
-use super::observed::{Context, MAX_HEAD, Observed, kept};
+use super::growing::GrowingFlows;
+use super::observed::{MAX_HEAD, Observed, kept};
 use super::recent::Recent;
-use super::settled::{FlowPackets, LoneFlow, MAX_FLOW_BYTES, SettledFlows, StoredFlow, spilled, too_much};
-use super::spill::{Part, Spill};
-use crate::maps::HashMap;
+use super::settled::{FlowPackets, LoneFlow, MAX_FLOW_BYTES, SettledFlows, StoredFlow, too_much};
+use super::spill::Spill;
 
 /// Memory that the packets of a host may take where nobody says, bytes.
 const DEFAULT_LIMIT: u64 = 1 << 30;
 /// What a flow takes beside its packets, bytes.
-const FLOW_BYTES: u64 = 300;
+const FLOW_BYTES: u64 = 220;
 
 /// The packets of one host.
 #[derive(Clone, Debug)]
 pub struct Packets {
-    /// Flows by their keys, while packets come.
-    numbers: HashMap<FlowKey, u32>,
-    flows: Vec<GrowingFlow>,
+    /// Flows to which packets come.
+    flows: GrowingFlows,
     /// Flows to which no more packets come.
     settled: SettledFlows,
     /// The flow of the packet before, and its key.
@@ -45,114 +43,12 @@ impl Default for Packets {
     }
 }
 
-/// A flow to which packets come.
-#[derive(Clone, Debug)]
-struct GrowingFlow {
-    key: FlowKey,
-    /// Parts in the files, in order.
-    parts: Vec<Part>,
-    /// What follows on them.
-    bytes: Chunks,
-    context: Context,
-    packets: u32,
-    file: u16,
-    several_files: bool,
-    first_ns: u64,
-    last_ns: u64,
-}
-
-impl GrowingFlow {
-    /// Without packets; the first one comes from a file.
-    fn new(key: FlowKey, file: u16) -> Self {
-        Self {
-            key,
-            parts: Vec::new(),
-            bytes: Chunks::default(),
-            context: Context::default(),
-            packets: 0,
-            file,
-            several_files: false,
-            first_ns: u64::MAX,
-            last_ns: 0,
-        }
-    }
-
-    fn spilled(&self) -> u64 {
-        spilled(&self.parts)
-    }
-
-    /// As it is; its packets are given up.
-    fn settled(&mut self) -> StoredFlow<'static> {
-        StoredFlow {
-            key: self.key,
-            parts: std::mem::take(&mut self.parts),
-            bytes: Cow::Owned(std::mem::take(&mut self.bytes).whole()),
-            packets: self.packets,
-            several_files: self.several_files,
-        }
-    }
-}
-
-/// Bytes that are appended, in pieces: none is moved once it is written.
-#[derive(Clone, Debug, Default)]
-struct Chunks {
-    full: Vec<Vec<u8>>,
-    last: Vec<u8>,
-    /// Bytes of the full ones.
-    before: usize,
-}
-
-/// Bytes of a chunk: as many as are there already, within these bounds.
-const MIN_CHUNK: usize = 64;
-const MAX_CHUNK: usize = 64 << 10;
-
-impl Chunks {
-    fn len(&self) -> usize {
-        self.before + self.last.len()
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        self.full.iter().chain([&self.last]).map(Vec::as_slice)
-    }
-
-    /// Where so many bytes can be appended at once, and how much memory that takes more.
-    #[inline]
-    fn room(&mut self, bytes: usize) -> (&mut Vec<u8>, usize) {
-        let more = if self.last.capacity() - self.last.len() < bytes { self.grow(bytes) } else { 0 };
-        (&mut self.last, more)
-    }
-
-    fn grow(&mut self, bytes: usize) -> usize {
-        let next = Vec::with_capacity(self.len().clamp(MIN_CHUNK, MAX_CHUNK).max(bytes));
-        let more = next.capacity();
-        let full = std::mem::replace(&mut self.last, next);
-        if full.is_empty() {
-            return more.saturating_sub(full.capacity());
-        }
-        self.before += full.len();
-        self.full.push(full);
-        more
-    }
-
-    /// All of them, one behind the other.
-    fn whole(self) -> Vec<u8> {
-        if self.full.is_empty() {
-            return self.last;
-        }
-        let mut whole = Vec::with_capacity(self.len());
-        // Each goes when it has been copied.
-        self.full.into_iter().chain([self.last]).for_each(|chunk| whole.extend_from_slice(&chunk));
-        whole
-    }
-}
-
 impl Packets {
     /// None yet; of those that come, no more than `limit` bytes are held in memory.
     #[must_use]
     pub fn within(limit: u64) -> Self {
         Self {
-            numbers: HashMap::default(),
-            flows: Vec::new(),
+            flows: GrowingFlows::default(),
             settled: SettledFlows::default(),
             last: None,
             recent: Recent::default(),
@@ -209,7 +105,7 @@ impl Packets {
 
     #[inline]
     fn add(&mut self, number: u32, packet: &Observed, kept: &[u8]) -> io::Result<()> {
-        let flow = &mut self.flows[number as usize];
+        let flow = self.flows.get_mut(number);
         let (room, more) = flow.bytes.room(MAX_HEAD + kept.len());
         flow.context.write(room, packet, kept);
         flow.packets += 1;
@@ -225,12 +121,9 @@ impl Packets {
         if self.settled.len() > 0 {
             self.reopen()?;
         }
-        let next = self.flows.len() as u32;
-        let number = *self.numbers.entry(key).or_insert(next);
-        if number == next {
-            self.flows.push(GrowingFlow::new(key, first.file));
-            self.held += FLOW_BYTES;
-        }
+        let before = self.flows.len();
+        let number = self.flows.number_of(key, first.file);
+        self.held += FLOW_BYTES * (self.flows.len() - before) as u64;
         self.last = Some((key, number));
         Ok(number)
     }
@@ -256,12 +149,9 @@ impl Packets {
                     return Err(too_much(&flow.key));
                 }
                 flow.bytes.iter().try_for_each(|chunk| out.write_all(chunk))?;
-                match flow.parts.last_mut() {
-                    Some((at, before)) if *at >= begin && *at + u64::from(*before) == end => *before += length,
-                    _ => flow.parts.push((end, length)),
-                }
+                flow.add_part((end, length), begin);
                 end += u64::from(length);
-                flow.bytes = Chunks::default();
+                flow.bytes.clear();
             }
             out.flush()?;
             Ok(end - first)
@@ -295,19 +185,20 @@ impl Packets {
     /// # Errors
     /// If what was written cannot be read, or all of a host of which a part lies in a file cannot be written to it.
     pub fn settle(&mut self) -> io::Result<()> {
-        if self.flows.is_empty() {
+        if self.flows.len() == 0 {
             return Ok(());
         }
         if !self.spill.is_empty() {
             self.spill()?;
         }
-        (self.numbers, self.recent, self.last) = (HashMap::default(), Recent::default(), None);
+        (self.recent, self.last) = (Recent::default(), None);
         let mut flows = std::mem::take(&mut self.flows);
+        flows.settle();
         let mut numbers: Vec<u32> = (0..).take(flows.len()).collect();
-        numbers.sort_unstable_by_key(|number| flows[*number as usize].key);
+        numbers.sort_unstable_by_key(|number| flows.get(*number).key);
         let mut places = vec![0; flows.len()];
         for (place, number) in (0..).zip(numbers) {
-            let flow = &mut flows[number as usize];
+            let flow = flows.get_mut(number);
             let (stored, mut range_ns) = (flow.settled(), (flow.first_ns, flow.last_ns));
             if stored.several_files {
                 let (copies, last_ns) = stored.copies(&self.spill)?;

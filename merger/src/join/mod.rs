@@ -2,25 +2,25 @@
 
 pub mod content;
 mod flows;
+mod found;
 pub(crate) mod ranges;
 mod split;
 mod stream;
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::ops::Range;
-
-use trace::packet::flag;
 
 use crate::capture::HostCapture;
 use crate::capture::flows::FlowKey;
 use crate::capture::observed::Observed;
 use crate::capture::settled::FlowPackets;
 use crate::joined::Stream;
+use crate::stable_sort::sort_by_key;
 use content::Content;
 pub(crate) use flows::{ObservedFlow, ObservedFlows};
-use split::{Part, pair, split};
-use stream::{DirectionBuilder, View, window_shift};
+use found::{Found, Sighting, handshake};
+pub(crate) use found::{FoundConnections, find};
+use stream::{DirectionBuilder, View};
 pub use stream::{Early, Limits};
 
 /// A connection, before it is known whose it is.
@@ -101,105 +101,9 @@ impl AddressBook {
     }
 }
 
-/// What a host saw of a connection, without its packets.
-#[derive(Clone, Debug)]
-struct Sighting {
-    host: usize,
-    /// Which of the flow's packets.
-    packets: Range<usize>,
-    /// First and last, on the host's clock.
-    range_ns: (u64, u64),
-    /// SYN and SYN-ACK, on the host's clock.
-    handshake_ns: Option<(u64, u64)>,
-    /// Packets with payload of the higher and of the lower address, as room is made for them: resets may be among them.
-    data: [u32; 2],
-}
-
-impl Sighting {
-    /// Of a host's packets of a connection, and which of its ends were seen to end: the higher and the lower address.
-    fn of(host: usize, part: &Part, packets: &[Observed]) -> (Self, [bool; 2]) {
-        let (mut first, mut last) = (u64::MAX, 0);
-        let (mut data, mut ended, mut has_syn) = ([0u32; 2], [false; 2], false);
-        for packet in packets {
-            first = first.min(packet.time_ns);
-            last = last.max(packet.time_ns);
-            data[usize::from(packet.forward)] += u32::from(packet.payload_length > 0);
-            if packet.flags & (flag::SYN | flag::FIN | flag::RST) != 0 {
-                has_syn |= packet.has(flag::SYN);
-                if packet.has(flag::RST) {
-                    ended = [true; 2];
-                } else if packet.has(flag::FIN) {
-                    ended[usize::from(packet.forward)] = true;
-                }
-            }
-        }
-        let range_ns = if packets.is_empty() { (0, 0) } else { (first, last) };
-        let handshake_ns = if has_syn { handshake(packets) } else { None };
-        (Self { host, packets: part.packets.clone(), range_ns, handshake_ns, data }, ended)
-    }
-}
-
-/// A connection as it stands in the packets, before their times are moved and before it is known who opened it.
-#[derive(Clone, Debug)]
-pub(crate) struct Found {
-    isn: [Option<u32>; 2],
-    opened_by_low: Option<bool>,
-    syn_ack_from_low: Option<bool>,
-    ended: bool,
-    /// Of the lower and of the higher address.
-    window_shifts: [Option<u32>; 2],
-    sightings: Vec<Sighting>,
-}
-
-/// The connections of a flow, by what each host saw of it.
-pub(crate) fn find(views: &[(usize, FlowPackets)]) -> Vec<Found> {
-    let parts = views.iter().map(|(host, view)| (*host, split(&view.packets))).collect();
-    let packets_of = |host: usize, part: &Part| -> &[Observed] {
-        let view = views.iter().find(|(other, _)| *other == host);
-        view.and_then(|(_, view)| view.packets.get(part.packets.clone())).unwrap_or(&[])
-    };
-    pair(parts)
-        .into_iter()
-        .map(|parts| {
-            let seen: Vec<(usize, &Part, &[Observed])> =
-                parts.iter().map(|(host, part)| (*host, part, packets_of(*host, part))).collect();
-            Found::new(&seen)
-        })
-        .collect()
-}
-
-impl Found {
-    fn new(seen: &[(usize, &Part, &[Observed])]) -> Self {
-        let mut isn = [None; 2];
-        let mut opened_by_low = None;
-        let mut ended = [false; 2];
-        let mut sightings = Vec::with_capacity(seen.len());
-        for (host, part, packets) in seen {
-            isn[0] = isn[0].or(part.isn[0]);
-            isn[1] = isn[1].or(part.isn[1]);
-            opened_by_low = opened_by_low.or(part.opened_by_low);
-            let (sighting, ended_here) = Sighting::of(*host, part, packets);
-            ended = [ended[0] | ended_here[0], ended[1] | ended_here[1]];
-            sightings.push(sighting);
-        }
-        let learn = |forward: bool| seen.iter().find_map(|(_, _, packets)| window_shift(packets.iter(), forward));
-        let answer =
-            || seen.iter().flat_map(|(_, _, packets)| *packets).find(|packet| packet.has(flag::SYN | flag::ACK));
-        let has_syn = isn.iter().any(Option::is_some);
-        Self {
-            isn,
-            opened_by_low,
-            syn_ack_from_low: if has_syn { answer().map(|answer| answer.forward) } else { None },
-            ended: ended == [true; 2],
-            window_shifts: if has_syn { [learn(true), learn(false)] } else { [None; 2] },
-            sightings,
-        }
-    }
-}
-
 /// Orders connections by their first packet.
 pub(crate) fn order(links: &mut [ObservedConnection]) {
-    links.sort_by_key(|link| (link.first_ns, link.client, link.server, link.host, link.last_ns));
+    sort_by_key(links, |link| (link.first_ns, link.client, link.server, link.host, link.last_ns));
 }
 
 impl ObservedConnection {
@@ -214,7 +118,8 @@ impl ObservedConnection {
     ) -> Self {
         let (low, high, host) = (key.low(), key.high(), key.host());
         let listens = |address: SocketAddr| book.host_of(address.ip(), host).is_some_and(|host| listens(host, address));
-        let opened_by_low = found.opened_by_low.or_else(|| found.syn_ack_from_low.map(|low| !low));
+        let Found { about, sightings } = found;
+        let opened_by_low = about.opened_by_low.or_else(|| about.syn_ack_from_low.map(|low| !low));
         let client_is_low = opened_by_low.unwrap_or_else(|| match (listens(low), listens(high)) {
             (true, false) => false,
             (false, true) => true,
@@ -223,25 +128,25 @@ impl ObservedConnection {
         });
         let (client, server) = if client_is_low { (low, high) } else { (high, low) };
         let client_host = book.host_of(client.ip(), host);
-        let at_client = found.sightings.iter().find(|seen| Some(seen.host) == client_host);
-        let handshake = at_client.and_then(|seen| Some((seen.host, seen.handshake_ns?)));
-        let first = |seen: &Sighting| moved(seen.host, seen.range_ns.0);
-        let last = |seen: &Sighting| moved(seen.host, seen.range_ns.1);
+        let at_client = sightings.iter().find(|seen| Some(seen.host as usize) == client_host);
+        let handshake = at_client.and_then(|seen| Some((seen.host as usize, seen.handshake_ns?)));
+        let first = |seen: &Sighting| moved(seen.host as usize, seen.range_ns.0);
+        let last = |seen: &Sighting| moved(seen.host as usize, seen.range_ns.1);
         Self {
             client,
             server,
             host,
-            first_ns: found.sightings.iter().map(first).min().unwrap_or(0),
-            last_ns: found.sightings.iter().map(last).max().unwrap_or(0),
-            syn_seen: found.isn.iter().any(Option::is_some),
-            end_seen: found.ended,
+            first_ns: sightings.iter().map(first).min().unwrap_or(0),
+            last_ns: sightings.iter().map(last).max().unwrap_or(0),
+            syn_seen: about.isn.iter().any(Option::is_some),
+            end_seen: about.ended,
             handshake_ns: handshake
                 .map(|(host, (asked, answered))| moved(host, answered).saturating_sub(moved(host, asked))),
             flow,
             client_is_low,
-            isn: found.isn,
-            window_shifts: found.window_shifts,
-            seen: found.sightings.iter().map(Seen::of).collect(),
+            isn: about.isn,
+            window_shifts: about.window_shifts,
+            seen: sightings.iter().map(Seen::of).collect(),
         }
     }
 
@@ -323,9 +228,7 @@ impl ObservedConnection {
 
 impl Seen {
     fn of(sighting: &Sighting) -> Self {
-        let in_32_bits = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let Range { start, end } = sighting.packets;
-        Self { host: in_32_bits(sighting.host), packets: (in_32_bits(start), in_32_bits(end)), data: sighting.data }
+        Self { host: sighting.host, packets: sighting.packets, data: sighting.data }
     }
 
     fn view<'a>(&self, views: &'a [(usize, FlowPackets)]) -> Option<View<'a>> {
@@ -337,13 +240,4 @@ impl Seen {
     fn packets_of<'a>(&self, views: &'a [(usize, FlowPackets)]) -> &'a [Observed] {
         self.view(views).map_or(&[], |view| view.packets)
     }
-}
-
-/// The last SYN before the answer, and the answer.
-fn handshake(packets: &[Observed]) -> Option<(u64, u64)> {
-    let answer = packets.iter().find(|packet| packet.has(flag::SYN | flag::ACK))?;
-    let asked = packets
-        .iter()
-        .rfind(|packet| packet.has(flag::SYN) && !packet.has(flag::ACK) && packet.time_ns <= answer.time_ns)?;
-    Some((asked.time_ns, answer.time_ns))
 }

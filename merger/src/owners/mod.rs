@@ -19,7 +19,7 @@ use crate::framing::{FetchSorter, FetchedSize, Fetches};
 use crate::join::{AddressBook, ObservedConnection};
 use crate::joined::JvmEvent;
 use crate::jvm_events::JvmEvents;
-use crate::kernel::Counted;
+use crate::kernel::Counts;
 use crate::maps::HashSet;
 use crate::processes::Processes;
 use crate::records::{begin_of, end_of, ends_of};
@@ -126,8 +126,8 @@ enum JvmFact {
 pub struct Findings {
     /// Of each connection.
     pub attribution: Vec<Attribution>,
-    /// What the kernel counted of each connection, at the client's and at the server's end.
-    pub counted: Vec<[Counted; 2]>,
+    /// What the kernel counted of each end.
+    pub counts: Counts,
     /// Ends of connections that a JVM takes for its own, while the kernel says that they are another process's.
     pub contradicted: BTreeMap<ProcessId, u64>,
     /// Sizes of map outputs as reduces fetched them.
@@ -151,7 +151,7 @@ pub fn investigate(
 ) -> io::Result<Findings> {
     let index = Index::new(links, book);
     let mut attribution: Vec<Attribution> = vec![Attribution::default(); links.len()];
-    let mut counted = vec![<[Counted; 2]>::default(); links.len()];
+    let mut counts = Counts::of(2 * links.len());
     let mut records: Sorter<Naming> = Sorter::default();
     // Of each end: claims by strength, then by how near they are in time.
     let mut claims = vec![Claim::NONE; 2 * links.len()];
@@ -218,7 +218,7 @@ pub fn investigate(
             }
         }
         if let Some(tcp) = tcp {
-            counted[link][usize::from(!at_client)].add(t, died, &tcp);
+            counts.add(ends::end_of(link, at_client), t, died, &tcp);
         }
     });
     hosts.par_iter().enumerate().for_each(|(number, host)| {
@@ -287,7 +287,7 @@ pub fn investigate(
     }
     records.check()?;
     calls.check().and(fetches.check())?;
-    Ok(Findings { attribution, counted, contradicted, fetches: fetched.sorted()?, serving })
+    Ok(Findings { attribution, counts, contradicted, fetches: fetched.sorted()?, serving })
 }
 
 /// Keeps the first error.

@@ -74,7 +74,7 @@ fn flood(capture: &Path, connections: u32) {
 fn what_begins_harmless_and_goes_on_as_a_flood_ends_the_merge_at_its_limit() {
     let folder = tempfile::tempdir().unwrap();
     let (capture, out) = (folder.path().join("capture"), folder.path().join("out"));
-    flood(&capture, 500_000);
+    flood(&capture, 1_200_000);
     for command in ["build", "digest"] {
         let mut merger = Command::new(env!("CARGO_BIN_EXE_merger"));
         merger.args([command, capture.to_str().unwrap(), "--out", out.to_str().unwrap(), "--memory", "128MiB"]);
