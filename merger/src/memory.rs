@@ -95,7 +95,7 @@ fn packets(input: File) -> io::Result<Volume> {
             _ => return Ok(counted.volume()),
         }
     }
-    sample.whole(counted.volume())
+    sample.whole(&counted)
 }
 
 /// Packets of a file that are counted; what follows is taken to be like them.
@@ -113,14 +113,15 @@ impl Sample {
         Ok(Self { file: file.try_clone()?, length: file.metadata()?.len() })
     }
 
-    /// What the whole file holds, if the part of it that was read holds this.
-    fn whole(mut self, part: Volume) -> io::Result<Volume> {
+    /// What the whole file holds, if the part of it that was read holds this. Connections that were open before are no more in all of it.
+    fn whole(mut self, counted: &Counted) -> io::Result<Volume> {
+        let (part, open) = (counted.volume(), counted.open());
         let read = self.file.stream_position()?.clamp(1, self.length.max(1));
         let times = self.length as f64 / read as f64;
         let more = |count: u64| (count as f64 * times).ceil() as u64;
         Ok(Volume {
             packets: more(part.packets),
-            connections: more(part.connections),
+            connections: more(part.connections - open).saturating_add(open),
             kept_bytes: more(part.kept_bytes),
             ..part
         })
@@ -140,8 +141,7 @@ fn foreign(folder: &HostFolder, manifest: File) -> io::Result<Volume> {
                 counted.take(packet);
                 if counted.packets < SAMPLE_PACKETS { Ok(()) } else { Err(io::ErrorKind::Other.into()) }
             });
-            let counted = counted.volume();
-            volume = volume.plus(if read.is_err() { sample.whole(counted)? } else { counted });
+            volume = volume.plus(if read.is_err() { sample.whole(&counted)? } else { counted.volume() });
         }
     }
     for sockets in &manifest.sockets {
@@ -226,10 +226,19 @@ impl Counted {
     }
 
     fn volume(&self) -> Volume {
-        let Self { packets, kept_bytes, begins, .. } = self;
-        let connections =
-            begins.iter().map(|[asked, answered, broken]| (*asked.max(answered) + broken / 2).max(1)).sum();
+        let Self { packets, kept_bytes, .. } = self;
+        let connections = self.begun().map(|begun| begun.max(1)).sum();
         Volume { packets: *packets, connections, kept_bytes: *kept_bytes, ..Volume::default() }
+    }
+
+    /// Connections at most that began, between each two addresses.
+    fn begun(&self) -> impl Iterator<Item = u64> {
+        self.begins.iter().map(|[asked, answered, broken]| *asked.max(answered) + broken / 2)
+    }
+
+    /// Connections that did not begin in these packets.
+    fn open(&self) -> u64 {
+        self.begun().filter(|begun| *begun == 0).count() as u64
     }
 }
 

@@ -45,22 +45,20 @@ fn a_merge_that_takes_too_much_is_refused_before_it_begins_with_the_way_out() {
     assert_eq!(merger(&["build", "x", "--out", "y", "--memory", "much"]).status.code(), Some(2));
 }
 
-/// A capture that begins with packets of one connection and goes on with one SYN each of so many.
-fn flood(capture: &Path, connections: u32) {
-    const FIRST: u32 = 70_000;
+/// A capture of packets without payload, of each the number of its connection, and whether it is a SYN.
+fn write_capture(capture: &Path, packets: impl Iterator<Item = (u32, bool)>) {
     let mut pcap: Vec<u8> = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 1_u32].map(u32::to_le_bytes).concat();
-    for number in 0..FIRST + connections {
+    for (number, (connection, is_syn)) in (0_u32..).zip(packets) {
         let micros = number * 10;
         let head = [1_700_000_000 + micros / 1_000_000, micros % 1_000_000, 54, 54].map(u32::to_le_bytes).concat();
-        let syn = number.checked_sub(FIRST);
-        let [high, middle, low @ ..] = syn.unwrap_or(40_000).to_be_bytes();
+        let [high, middle, low @ ..] = connection.to_be_bytes();
         let mut frame = [0_u8; 54];
         frame[12] = 8; // IPv4
         frame[14..24].copy_from_slice(&[0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6]);
         frame[26..34].copy_from_slice(&[10, high, middle, 2, 10, 0, 0, 1]);
         frame[34..38].copy_from_slice(&[low[0], low[1], 0x1f, 0x54]);
         frame[38..42].copy_from_slice(&number.to_be_bytes());
-        (frame[46], frame[47]) = (0x50, if syn.is_some() { 0x02 } else { 0x10 });
+        (frame[46], frame[47]) = (0x50, if is_syn { 0x02 } else { 0x10 });
         pcap.extend([head.as_slice(), &frame].concat());
     }
     fs::create_dir_all(capture.join("w1")).unwrap();
@@ -74,7 +72,9 @@ fn flood(capture: &Path, connections: u32) {
 fn what_begins_harmless_and_goes_on_as_a_flood_ends_the_merge_at_its_limit() {
     let folder = tempfile::tempdir().unwrap();
     let (capture, out) = (folder.path().join("capture"), folder.path().join("out"));
-    flood(&capture, 1_200_000);
+    // Packets of one connection, then a SYN each of many others.
+    let first = std::iter::repeat_n((40_000, false), 70_000);
+    write_capture(&capture, first.chain((0..1_200_000).map(|connection| (connection, true))));
     for command in ["build", "digest"] {
         let mut merger = Command::new(env!("CARGO_BIN_EXE_merger"));
         merger.args([command, capture.to_str().unwrap(), "--out", out.to_str().unwrap(), "--memory", "128MiB"]);
@@ -86,6 +86,21 @@ fn what_begins_harmless_and_goes_on_as_a_flood_ends_the_merge_at_its_limit() {
     }
     let output = build(&capture, &out, "4GiB");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn connections_that_were_open_before_are_not_foreseen_again_and_again() {
+    const CONNECTIONS: u32 = 60_000;
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, out) = (folder.path().join("capture"), folder.path().join("out"));
+    write_capture(&capture, (0..10 * CONNECTIONS).map(|number| (number % CONNECTIONS, false)));
+    let mut merger = Command::new(env!("CARGO_BIN_EXE_merger"));
+    merger.args(["build", capture.to_str().unwrap(), "--out", out.to_str().unwrap(), "--json", "--memory", "180MiB"]);
+    let output = merger.env("RAYON_NUM_THREADS", "2").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let stated: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let of = |name: &str| stated[name].as_u64().unwrap();
+    assert!(of("memory_peak_bytes") <= of("memory_estimate_bytes"), "{stated}");
 }
 
 #[test]
