@@ -389,7 +389,7 @@ fn run_build(build: &Build) -> Result<ExitCode> {
     if build.from.zip(build.to).is_some_and(|(from, to)| from > to) {
         bail!("--from lies behind --to");
     }
-    let limit = build.memory.or_else(memory::default_limit).unwrap_or(u64::MAX);
+    let limit = merge_limit(build.memory);
     let (foreseen, options) = look(&build.captures, limit)?;
     memory::watch(limit)?;
     let options =
@@ -429,6 +429,11 @@ fn prepare(out: &Path, force: bool) -> Result<()> {
 
 /// Packets of which a merge takes long enough for people to be told beforehand.
 const MANY_PACKETS: u64 = 20_000_000;
+
+/// Memory that a merge may take, bytes.
+fn merge_limit(memory: Option<u64>) -> u64 {
+    memory.or_else(memory::default_limit).unwrap_or(u64::MAX)
+}
 
 /// Looks at what captures hold, and refuses what takes more memory than may be taken, or more room for temporary files than there is.
 fn look(captures: &[PathBuf], limit: u64) -> Result<(Foreseen, Options)> {
@@ -477,7 +482,7 @@ fn run_check(args: &Check) -> Result<ExitCode> {
             bail!("several paths, and a trace among them: check traces one by one")
         }
         captures => {
-            let limit = args.memory.or_else(memory::default_limit).unwrap_or(u64::MAX);
+            let limit = merge_limit(args.memory);
             let (_, options) = look(captures, limit)?;
             // Its rows are held as well.
             watch_memory(args.memory)?;
@@ -600,7 +605,7 @@ fn run_export(args: &Export) -> Result<ExitCode> {
 }
 
 fn run_digest(args: &Digest) -> Result<ExitCode> {
-    let limit = args.memory.or_else(memory::default_limit).unwrap_or(u64::MAX);
+    let limit = merge_limit(args.memory);
     memory::check_digest(std::slice::from_ref(&args.capture), limit)?;
     memory::watch(limit)?;
     let for_packets = memory::for_packets(limit);

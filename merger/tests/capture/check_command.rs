@@ -181,7 +181,15 @@ fn nothing_is_overwritten_unasked() {
         |extra: &[&str]| merger(&[&["build", path(&capture), "--out", path(&trace)], extra].concat()).status.code();
     assert_eq!(build(&[]), Some(0));
     assert_eq!(build(&[]), Some(2), "a trace is there");
+    let victim = folder.path().join("victim");
+    fs::write(&victim, "a letter").unwrap();
+    let put_link = || {
+        fs::remove_file(trace.join("events.parquet")).unwrap();
+        std::os::unix::fs::symlink(&victim, trace.join("events.parquet")).unwrap();
+    };
+    put_link();
     assert_eq!(build(&["--force"]), Some(0));
+    assert!(trace.join("events.parquet").symlink_metadata().unwrap().is_file());
     fs::remove_file(trace.join("hosts.parquet")).unwrap();
     assert_eq!(build(&["--force"]), Some(2), "it is no trace any more");
     // As a merge leaves it that is ended while it writes.
@@ -191,6 +199,10 @@ fn nothing_is_overwritten_unasked() {
     fs::remove_file(trace.join("manifest.json")).unwrap();
     fs::write(trace.join("notes.txt"), "mine").unwrap();
     assert_eq!(build(&["--force"]), Some(2), "something else lies beside them");
+    fs::remove_file(trace.join("notes.txt")).unwrap();
+    put_link();
+    assert_eq!(build(&["--force"]), Some(2), "a link is no table");
+    assert_eq!(fs::read_to_string(victim).unwrap(), "a letter");
 }
 
 #[test]

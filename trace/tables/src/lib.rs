@@ -167,9 +167,13 @@ pub fn is_unfinished_trace(folder: &Path) -> bool {
     let tables: Vec<String> = trace_tables().iter().map(|table| format!("{}.parquet", table.name)).collect();
     let Ok(entries) = fs::read_dir(folder) else { return false };
     let is_table = |entry: io::Result<fs::DirEntry>| {
-        entry.is_ok_and(|entry| entry.file_name().to_str().is_some_and(|name| tables.iter().any(|table| table == name)))
+        let Ok(entry) = entry else { return false };
+        // Not what a link leads to.
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        is_file && entry.file_name().to_str().is_some_and(|name| tables.iter().any(|table| table == name))
     };
-    entries.map(is_table).reduce(|all, one| all && one).unwrap_or(false)
+    let mut entries = entries.peekable();
+    entries.peek().is_some() && entries.all(is_table)
 }
 
 /// Makes a folder for a trace where it is missing, and has it hold no trace until [`write_manifest`]: tables of an older one give way one by

@@ -1,7 +1,7 @@
 //! A Parquet file that is written row group by row group.
 
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write as _};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -61,7 +61,7 @@ impl TableFile {
             schema.try_insert(name, field).map_err(parquet(path))?;
         }
         let encodings = schema.iter_values().map(|field| get_dtype_encoding(&field.dtype)).collect();
-        let file = File::create(path).map_err(|source| TableError::Io { path: path.into(), source })?;
+        let file = replaced(path).map_err(|source| TableError::Io { path: path.into(), source })?;
         // Pages, and what stands around them, are written one by one.
         let writer = FileWriter::try_new(BufWriter::with_capacity(WRITTEN_AT_ONCE, file), schema, OPTIONS);
         Ok(Self { path: path.into(), writer: writer.map_err(parquet(path))?, encodings })
@@ -140,4 +140,12 @@ pub(crate) fn ragged(path: &Path) -> TableError {
 fn parquet(path: &Path) -> impl Fn(PolarsError) -> TableError {
     let path = path.to_owned();
     move |source| TableError::Parquet { path: path.clone(), source: Box::new(source) }
+}
+
+/// A new file in the place of what is there; where that is a link, what it leads to stays.
+fn replaced(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => File::create_new(path),
+    }
 }
