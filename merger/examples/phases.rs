@@ -101,7 +101,7 @@ fn main() -> Result<()> {
     let phases = Phases { running: Mutex::new(("foreseeing".into(), taken()?)) };
     let limit = arguments.next().map(|memory| parse_bytes(&memory).map_err(anyhow::Error::msg)).transpose()?;
     let limit = limit.or_else(memory::default_limit).unwrap_or(u64::MAX);
-    memory::check(std::slice::from_ref(&capture), limit)?;
+    memory::check(std::slice::from_ref(&capture), limit, &phases)?;
     let options = Options { packet_bytes: memory::for_packets(limit), ..Options::default() };
     phases.end("start");
     let out = tempfile::tempdir()?;

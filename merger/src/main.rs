@@ -20,7 +20,7 @@ use merger::check::{check, show};
 use merger::export;
 use merger::memory::{self, Foreseen};
 use merger::network;
-use merger::progress::{Progress, Silent, Unit};
+use merger::progress::{Progress, Unit};
 use merger::summary::Summary;
 use merger::tables_page;
 use merger::time_text::time_ns;
@@ -394,12 +394,8 @@ fn run_build(build: &Build) -> Result<ExitCode> {
     memory::watch(limit)?;
     let options =
         Options { window: Window { from_ns: build.from, to_ns: build.to, job: build.job.clone() }, ..options };
-    let written = if io::stderr().is_terminal() {
-        write_with(&build.captures, &options, &build.out, &GivingBack(Bars::default()))
-    } else {
-        write_with(&build.captures, &options, &build.out, &GivingBack(Silent))
-    };
-    let summary = Summary::new(written?, build.out.clone(), began.elapsed().as_secs_f64(), foreseen);
+    let written = write_with(&build.captures, &options, &build.out, &GivingBack(Bars::default()))?;
+    let summary = Summary::new(written, build.out.clone(), began.elapsed().as_secs_f64(), foreseen);
     if build.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&summary)?))?;
     } else {
@@ -437,7 +433,7 @@ fn merge_limit(memory: Option<u64>) -> u64 {
 
 /// Looks at what captures hold, and refuses what takes more memory than may be taken, or more room for temporary files than there is.
 fn look(captures: &[PathBuf], limit: u64) -> Result<(Foreseen, Options)> {
-    let foreseen = memory::check(captures, limit)?;
+    let foreseen = memory::check(captures, limit, &Bars::default())?;
     let options = Options { packet_bytes: memory::for_packets(limit), ..Options::default() };
     if foreseen.packets >= MANY_PACKETS && io::stderr().is_terminal() {
         trace::stderr::print(format!(
@@ -452,12 +448,7 @@ fn look(captures: &[PathBuf], limit: u64) -> Result<(Foreseen, Options)> {
 }
 
 fn merge(captures: &[PathBuf], options: &Options) -> Result<Trace> {
-    let built = if io::stderr().is_terminal() {
-        trace_with(captures, options, &GivingBack(Bars::default()))
-    } else {
-        trace_with(captures, options, &GivingBack(Silent))
-    };
-    Ok(built?.trace)
+    Ok(trace_with(captures, options, &GivingBack(Bars::default()))?.trace)
 }
 
 /// Whether a folder is meant as a trace, whatever is wrong with it.
@@ -605,15 +596,11 @@ fn run_export(args: &Export) -> Result<ExitCode> {
 }
 
 fn run_digest(args: &Digest) -> Result<ExitCode> {
-    let limit = merge_limit(args.memory);
-    memory::check_digest(std::slice::from_ref(&args.capture), limit)?;
+    let (limit, bars) = (merge_limit(args.memory), Bars::default());
+    memory::check_digest(std::slice::from_ref(&args.capture), limit, &bars)?;
     memory::watch(limit)?;
     let for_packets = memory::for_packets(limit);
-    let digests = if io::stderr().is_terminal() {
-        merger::digest::digest(&args.capture, &args.out, for_packets, &Bars::default())
-    } else {
-        merger::digest::digest(&args.capture, &args.out, for_packets, &Silent)
-    }?;
+    let digests = merger::digest::digest(&args.capture, &args.out, for_packets, &bars)?;
     let code = if digests.refused.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) };
     if args.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&digests)?))?;
@@ -678,7 +665,7 @@ impl<P: Progress> Progress for GivingBack<P> {
     }
 }
 
-/// A bar for the step that is running, on a terminal.
+/// A bar for the step that is running, if standard error is a terminal.
 #[derive(Default)]
 struct Bars {
     bar: Mutex<Option<ProgressBar>>,
@@ -686,6 +673,9 @@ struct Bars {
 
 impl Progress for Bars {
     fn step(&self, what: &str, parts: u64, unit: Unit) {
+        if !io::stderr().is_terminal() {
+            return;
+        }
         let bar = ProgressBar::new(parts);
         let style = match unit {
             Unit::Bytes => "{bar:40} {msg} {bytes} of {total_bytes}, {eta} to go",

@@ -20,6 +20,7 @@ use crate::capture::recent::Recent;
 use crate::capture::{digest, find, pcap};
 use crate::error::MergeError;
 use crate::maps::HashMap;
+use crate::progress::{Progress, Unit};
 use crate::temporary;
 use crate::volume::{STREAMS_SHARE, Volume, base_bytes};
 
@@ -43,13 +44,27 @@ pub fn take_no_huge_pages() {
     let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
-/// Counts what captures hold, without keeping anything of it. What cannot be read takes no memory.
-fn measure(captures: &[PathBuf]) -> Result<Measured, MergeError> {
+/// Whether a merge of so much takes more than it may.
+type TooMuch<'a> = &'a (dyn Fn(&Volume) -> bool + Sync);
+
+/// Counts what captures hold, without keeping anything of it. What cannot be read takes no memory. Files are told by their begins; only if
+/// that were too much, for a file may begin with what is rare in it, all of them are counted.
+fn measure(captures: &[PathBuf], too_much: TooMuch<'_>, progress: &impl Progress) -> Result<Measured, MergeError> {
+    let by_begins = count(captures, None)?;
+    if !too_much(&by_begins.volume) {
+        return Ok(by_begins);
+    }
+    progress.step("counting packets: by the begins of the files there are too many", 1, Unit::Nothing);
+    count(captures, Some(too_much))
+}
+
+/// `too_much` = files are counted to their ends, or until one of them is too much by itself.
+fn count(captures: &[PathBuf], too_much: Option<TooMuch<'_>>) -> Result<Measured, MergeError> {
     let hosts = find(captures)?.hosts;
     let files: Vec<(&HostFolder, &HostFile)> =
         hosts.iter().flatten().flat_map(|folder| folder.files.iter().map(move |file| (folder, file))).collect();
     let volumes = files.par_iter().map(|(folder, file)| {
-        let volume = folder.open(file).and_then(|input| volume_of(folder, file, input));
+        let volume = folder.open(file).and_then(|input| volume_of(folder, file, input, too_much));
         match volume {
             Ok(volume) => Ok(Measured {
                 volume,
@@ -64,28 +79,29 @@ fn measure(captures: &[PathBuf]) -> Result<Measured, MergeError> {
     Ok(Measured { volume, ..of_files })
 }
 
-fn volume_of(folder: &HostFolder, file: &HostFile, input: File) -> io::Result<Volume> {
+fn volume_of(folder: &HostFolder, file: &HostFile, input: File, too_much: Option<TooMuch<'_>>) -> io::Result<Volume> {
+    let to_end = too_much.is_some();
     match file.kind {
-        FileKind::Packets(_) => packets(input),
+        FileKind::Packets(_) => packets(input, too_much),
         FileKind::Sockets(_) => {
-            let (socket_records, socket_bytes) = lines(input, true)?;
+            let (socket_records, socket_bytes) = lines(input, true, to_end)?;
             Ok(Volume { socket_records, socket_bytes, ..Volume::default() })
         }
         FileKind::Jvm { .. } => {
-            let (jvm_records, jvm_bytes) = lines(input, true)?;
+            let (jvm_records, jvm_bytes) = lines(input, true, to_end)?;
             Ok(Volume { jvm_records, jvm_bytes, ..Volume::default() })
         }
-        FileKind::ForeignManifest => foreign(folder, input),
+        FileKind::ForeignManifest => foreign(folder, input, too_much),
         FileKind::Digest => digest::volume_of(input),
         _ => Ok(Volume::default()),
     }
 }
 
-fn packets(input: File) -> io::Result<Volume> {
+fn packets(input: File, too_much: Option<TooMuch<'_>>) -> io::Result<Volume> {
     let sample = Sample::of(&input)?;
     let Ok(mut reader) = PacketReader::new(files::unpacked(input)?) else { return Ok(Volume::default()) };
     let mut counted = Counted::default();
-    while counted.packets < SAMPLE_PACKETS {
+    while !counted.is_enough(too_much) {
         if let Some(packet) = reader.next_plain() {
             counted.take(&packet.view());
             continue;
@@ -129,7 +145,7 @@ impl Sample {
 }
 
 /// What the files take that a manifest names.
-fn foreign(folder: &HostFolder, manifest: File) -> io::Result<Volume> {
+fn foreign(folder: &HostFolder, manifest: File, too_much: Option<TooMuch<'_>>) -> io::Result<Volume> {
     let manifest: ForeignManifest = serde_json::from_slice(&files::read_whole(manifest)?)?;
     let mut volume = Volume::default();
     for packets in &manifest.packets {
@@ -139,14 +155,14 @@ fn foreign(folder: &HostFolder, manifest: File) -> io::Result<Volume> {
             let sample = Sample::of(&input)?;
             let read = pcap::read(input, &BTreeSet::new(), |packet| {
                 counted.take(packet);
-                if counted.packets < SAMPLE_PACKETS { Ok(()) } else { Err(io::ErrorKind::Other.into()) }
+                if counted.is_enough(too_much) { Err(io::ErrorKind::Other.into()) } else { Ok(()) }
             });
             volume = volume.plus(if read.is_err() { sample.whole(&counted)? } else { counted.volume() });
         }
     }
     for sockets in &manifest.sockets {
         if let Ok(input) = folder.folder.file(&sockets.file) {
-            let (socket_records, socket_bytes) = lines(input, false)?;
+            let (socket_records, socket_bytes) = lines(input, false, too_much.is_some())?;
             volume = volume.plus(Volume { socket_records, socket_bytes, ..Volume::default() });
         }
     }
@@ -156,12 +172,12 @@ fn foreign(folder: &HostFolder, manifest: File) -> io::Result<Volume> {
 /// Bytes of a file of lines that are counted; what follows is taken to be like them.
 const SAMPLE_BYTES: u64 = 1 << 16;
 
-/// Lines of a file that may be records, and their bytes; of JSON or of a listing.
-fn lines(mut input: File, json: bool) -> io::Result<(u64, u64)> {
+/// Lines of a file that may be records, and their bytes; of JSON or of a listing; by its begin, or to its end.
+fn lines(mut input: File, json: bool, to_end: bool) -> io::Result<(u64, u64)> {
     let length = input.metadata()?.len();
     let mut begin = BufReader::with_capacity(SAMPLE_BYTES as usize, (&input).take(SAMPLE_BYTES));
     // How far a packed file has been read says little of how much has come out of it.
-    if length > SAMPLE_BYTES && Packing::of(begin.fill_buf()?) == Packing::Plain {
+    if !to_end && length > SAMPLE_BYTES && Packing::of(begin.fill_buf()?) == Packing::Plain {
         let ((records, bytes), cut_off) = count_lines(begin, json)?;
         let counted = SAMPLE_BYTES.saturating_sub(cut_off as u64);
         if counted > 0 {
@@ -209,6 +225,12 @@ impl Counted {
         begins[0] += u64::from(packet.has(flag::SYN) && !packet.has(flag::ACK));
         begins[1] += u64::from(packet.has(flag::SYN | flag::ACK));
         begins[2] += u64::from(packet.has(flag::RST));
+    }
+
+    /// Whether no more packets have to be counted. Where all are, what they are is looked at each time that they have doubled.
+    fn is_enough(&self, too_much: Option<TooMuch<'_>>) -> bool {
+        self.packets >= SAMPLE_PACKETS
+            && too_much.is_none_or(|too_much| self.packets.is_power_of_two() && too_much(&self.volume()))
     }
 
     fn flow_of(&mut self, packet: &PacketView<'_>) -> u32 {
@@ -285,16 +307,19 @@ pub struct Foreseen {
 ///
 /// # Errors
 /// If they do, or cannot be looked at.
-pub fn check(captures: &[PathBuf], limit: u64) -> Result<Foreseen, MergeError> {
-    let volume = check_with(captures, limit, Volume::memory_bytes)?;
-    let share = for_packets(limit);
+pub fn check(captures: &[PathBuf], limit: u64, progress: &impl Progress) -> Result<Foreseen, MergeError> {
+    let (folder, share) = (std::env::temp_dir(), for_packets(limit));
+    let free = free_bytes(&folder);
+    let no_room = |volume: &Volume| free.is_some_and(|free| volume.temporary_bytes(share) > free);
+    let too_much = |volume: &Volume| volume.memory_bytes(share) > limit || no_room(volume);
+    let measured = measure(captures, &too_much, progress)?;
+    let volume = &measured.volume;
     let foreseen = Foreseen {
         packets: volume.packets,
         memory_bytes: volume.memory_bytes(share),
         temporary_bytes: volume.temporary_bytes(share),
     };
-    let folder = std::env::temp_dir();
-    let free = free_bytes(&folder);
+    refuse_without_memory(measured, limit, Volume::memory_bytes)?;
     refuse_without_room(foreseen, folder, free)?;
     Ok(foreseen)
 }
@@ -348,15 +373,16 @@ fn refuse_without_room(foreseen: Foreseen, folder: PathBuf, free: Option<u64>) -
 ///
 /// # Errors
 /// As [`check`].
-pub fn check_digest(captures: &[PathBuf], limit: u64) -> Result<Volume, MergeError> {
-    check_with(captures, limit, Volume::digest_bytes)
+pub fn check_digest(captures: &[PathBuf], limit: u64, progress: &impl Progress) -> Result<(), MergeError> {
+    let too_much = |volume: &Volume| volume.digest_bytes(for_packets(limit)) > limit;
+    refuse_without_memory(measure(captures, &too_much, progress)?, limit, Volume::digest_bytes)
 }
 
 /// `taken` is what so much takes if packets may take so many bytes of it.
-fn check_with(captures: &[PathBuf], limit: u64, taken: fn(&Volume, u64) -> u64) -> Result<Volume, MergeError> {
-    let Measured { volume, heaviest } = measure(captures)?;
+fn refuse_without_memory(measured: Measured, limit: u64, taken: fn(&Volume, u64) -> u64) -> Result<(), MergeError> {
+    let Measured { volume, heaviest } = measured;
     if taken(&volume, for_packets(limit)) <= limit {
-        return Ok(volume);
+        return Ok(());
     }
     // With as much for packets as they ever get, or with a share in which packets, and their segments in a part of it, just fit.
     let others =
@@ -404,7 +430,7 @@ mod tests {
         let told = |name: &str, text: &[u8], json: bool| {
             let path = folder.path().join(name);
             fs::write(&path, text).unwrap();
-            lines(File::open(path).unwrap(), json).unwrap()
+            lines(File::open(path).unwrap(), json, false).unwrap()
         };
         // Every fourth line is no record, and they differ in length.
         let line = |number: usize| {
@@ -421,6 +447,8 @@ mod tests {
         assert_eq!(told("packed", &zstd::encode_all(&long[..], 0).unwrap(), true), exact(&long));
         let ((records, bytes), (true_records, true_bytes)) = (told("long", &long, true), exact(&long));
         let apart = |told: u64, exact: u64| (told as f64 / exact as f64 - 1.0).abs();
+        let to_end = lines(File::open(folder.path().join("long")).unwrap(), true, true).unwrap();
+        assert_eq!(to_end, (true_records, true_bytes));
         assert!(apart(records, true_records) < 0.02 && apart(bytes, true_bytes) < 0.02, "{records} of {true_records}");
         // No line ends within what is looked at.
         let mut one = [b"{", &[b'x'; 200_000][..], b"\n"].concat();

@@ -89,13 +89,21 @@ fn what_begins_harmless_and_goes_on_as_a_flood_ends_the_merge_at_its_limit() {
 }
 
 #[test]
-fn connections_that_were_open_before_are_not_foreseen_again_and_again() {
+fn connections_of_a_begin_are_not_foreseen_again_and_again() {
     const CONNECTIONS: u32 = 60_000;
     let folder = tempfile::tempdir().unwrap();
     let (capture, out) = (folder.path().join("capture"), folder.path().join("out"));
-    write_capture(&capture, (0..10 * CONNECTIONS).map(|number| (number % CONNECTIONS, false)));
+    // Some were open before; others begin one after the other, and no more of them later.
+    for begun in [0, CONNECTIONS] {
+        write_capture(&capture, (0..10 * CONNECTIONS).map(|number| (number % CONNECTIONS, number < begun)));
+        merges_in_180_mib(&capture, &out);
+    }
+}
+
+fn merges_in_180_mib(capture: &Path, out: &Path) {
     let mut merger = Command::new(env!("CARGO_BIN_EXE_merger"));
-    merger.args(["build", capture.to_str().unwrap(), "--out", out.to_str().unwrap(), "--json", "--memory", "180MiB"]);
+    merger.args(["build", capture.to_str().unwrap(), "--out", out.to_str().unwrap(), "--force", "--json"]);
+    merger.args(["--memory", "180MiB"]);
     let output = merger.env("RAYON_NUM_THREADS", "2").output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let stated: Value = serde_json::from_slice(&output.stdout).unwrap();
