@@ -1,5 +1,7 @@
 //! The gaps between the messages of a host, by inversion: one draw a message, however rare it is.
 
+use std::f64::consts::LN_2;
+
 use super::config::Arrivals;
 use super::plan::Plan;
 use super::{Drawn, draw, unit};
@@ -13,6 +15,7 @@ pub struct Gaps {
     /// Bernoulli: ln(1 - probability in a flit time); -infinity where every flit time has a message.
     ln_none: f64,
     geometric: Option<Geometric>,
+    exponential: Option<Exponential>,
 }
 
 /// When the next message is handed over: in picoseconds, or by the number of its flit time.
@@ -26,7 +29,8 @@ impl Gaps {
         let ln_none = libm::log1p(-probability);
         let is_geometric = plan.arrivals == Arrivals::Bernoulli && ln_none < 0.0 && ln_none.is_finite();
         let geometric = is_geometric.then(|| Geometric::new(ln_none));
-        Self { arrivals: plan.arrivals, seed, gap_ps: plan.gap_ps, ln_none, geometric }
+        let exponential = (plan.arrivals == Arrivals::Exponential).then(Exponential::new);
+        Self { arrivals: plan.arrivals, seed, gap_ps: plan.gap_ps, ln_none, geometric, exponential }
     }
 
     /// The moment of message `count` of `host`; `before` is that of the message before, 0 at the start.
@@ -40,8 +44,9 @@ impl Gaps {
                 if count == 0 { gap } else { before.saturating_add(gap).saturating_add(1) }
             }
             Arrivals::Exponential => {
-                let gap = -libm::log1p(-unit(draw(self.seed, Drawn::Gap, host, count))) * self.gap_ps;
-                before.saturating_add(rounded(gap))
+                let bits = draw(self.seed, Drawn::Gap, host, count);
+                let gap = self.exponential.as_ref().and_then(|known| known.gap(bits >> SPARE_BITS, self.gap_ps));
+                before.saturating_add(gap.unwrap_or_else(|| gap_of(unit(bits), self.gap_ps)))
             }
             Arrivals::Fixed => {
                 let phase = unit(draw(self.seed, Drawn::Phase, host, 0));
@@ -67,6 +72,12 @@ impl Gaps {
 /// The failures before a success that a number in [0, 1) stands for, where each is ln(1 - probability) likely.
 fn failures_of(drawn: f64, ln_none: f64) -> u64 {
     floored(libm::log1p(-drawn) / ln_none)
+}
+
+/// The gap that a number in [0, 1) stands for, where the mean one is `mean`.
+#[inline(never)]
+fn gap_of(drawn: f64, mean: f64) -> u64 {
+    rounded(-libm::log1p(-drawn) * mean)
 }
 
 /// Bits of a drawn number of which [`unit`] makes nothing.
@@ -114,6 +125,59 @@ impl Geometric {
     }
 }
 
+/// Logarithms of parts of [1, 2), from which those of drawn numbers are reckoned in fewer steps than `log1p` takes. Where rounding could decide
+/// there is none.
+#[derive(Clone, Debug, PartialEq)]
+struct Exponential {
+    /// Of each part: the reciprocal of a number in its middle, and its logarithm.
+    parts: Vec<(f64, f64)>,
+}
+
+impl Exponential {
+    /// The upper bits of a mantissa by which its part is found.
+    const PART_BITS: u32 = 7;
+    /// How far a logarithm may be off at most, of 37 and of rounding: it is off by less than 2^-47.
+    const UNSURE: f64 = 1.0 / (1u64 << 44) as f64;
+
+    fn new() -> Self {
+        let parts = f64::from(1 << Self::PART_BITS);
+        let part = |number: u32| {
+            let reciprocal = 1.0 / (1.0 + (f64::from(number) + 0.5) / parts);
+            (reciprocal, libm::log(reciprocal))
+        };
+        Self { parts: (0..1 << Self::PART_BITS).map(part).collect() }
+    }
+
+    /// The gap for which a number of 53 bits stands, if that is known.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "53 bits are exact; where gaps have more, half of one is unsure"
+    )]
+    fn gap(&self, number: u64, mean: f64) -> Option<u64> {
+        const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
+        const MANTISSA: u64 = (1 << MANTISSA_BITS) - 1;
+        // From 1 to 2^53: what is left to 1, times 2^53.
+        let bits = ((1u64 << f64::MANTISSA_DIGITS).wrapping_sub(number) as f64).to_bits();
+        let exponent = (bits >> MANTISSA_BITS) as u32;
+        let halvings = f64::from((1023 + f64::MANTISSA_DIGITS).wrapping_sub(exponent));
+        let mantissa = f64::from_bits((bits & MANTISSA) | 1.0f64.to_bits());
+        let part = (bits >> (MANTISSA_BITS - Self::PART_BITS)) as usize % (1 << Self::PART_BITS);
+        let (reciprocal, ln_reciprocal) = self.parts[part];
+        // Smaller than 2^-8: the next term is below 2^-50.
+        let above = mantissa * reciprocal - 1.0;
+        let ln_above =
+            above * (1.0 - above * (1.0 / 2.0 - above * (1.0 / 3.0 - above * (1.0 / 4.0 - above * (1.0 / 5.0)))));
+        let gap = (halvings * LN_2 + ln_reciprocal - ln_above) * mean;
+        // 0 or more, or less than 0 by rounding.
+        let whole = gap as i64;
+        let behind = gap - whole as f64;
+        ((behind - 0.5).abs() > Self::UNSURE * mean).then_some(whole as u64 + u64::from(behind >= 0.5))
+    }
+}
+
 /// To the nearest whole number, halves up; too large ones become the largest. Quicker than `round`, a call where the processor may be any.
 #[expect(
     clippy::cast_possible_truncation,
@@ -157,6 +221,36 @@ mod tests {
                 prop_assert!(geometric.look_up(number).is_none_or(|found| found == expected), "{number}: {expected}");
             }
         }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+        /// Anywhere, near 0 and near 1.
+        #[test]
+        fn gaps_that_are_reckoned_are_those_of_the_logarithm(
+            mean in prop_oneof![1.0f64..1e5, 1e5f64..1e9, 1e9f64..1e15],
+            number in 0u64..1 << 53,
+            bits in 0u32..53,
+        ) {
+            let exponential = Exponential::new();
+            let near = number >> bits;
+            for number in [number, near, (1 << 53) - 1 - near] {
+                let expected = gap_of(unit(number << SPARE_BITS), mean);
+                prop_assert!(exponential.gap(number, mean).is_none_or(|gap| gap == expected), "{number}: {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn most_gaps_are_reckoned() {
+        let exponential = Exponential::new();
+        let unknown = |mean: f64| {
+            let drawn = (0..10_000).map(|count| draw(1, Drawn::Gap, 2, count) >> SPARE_BITS);
+            drawn.filter(|number| exponential.gap(*number, mean).is_none()).count()
+        };
+        assert_eq!([1e3, 1e6, 1e9].map(unknown), [0, 0, 0]);
+        assert!((500..2_000).contains(&unknown(1e12)) && unknown(1e15) == 10_000);
+        assert_eq!(exponential.gap(0, 1e6), Some(0));
     }
 
     #[test]

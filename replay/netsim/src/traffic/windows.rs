@@ -103,7 +103,10 @@ pub(super) fn drive(
     }
     let after = (!stopped).then(|| run.lane_bytes(now));
     while !stopped && now < last && outstanding(&run) > 0 {
-        now = SimTime(now.0.saturating_add(plan.look_ps()).min(last.0));
+        // A look within a window runs a part of it. It can be left out where it would find a packet under way.
+        let goes_on = run.outlasts_window(now, |at| (from..until).contains(&at));
+        let border = if goes_on { end_of_window(now, run.window_ps()) } else { SimTime::ZERO };
+        now = next_look(now, until, plan.look_ps()).max(border).min(last);
         stopped = run.run_before(now, &mut look);
     }
     let end = if stopped { stopped_at } else { now };
@@ -139,6 +142,16 @@ pub(super) fn drive(
         meter.measure(from, until);
     }
     Outcome { raw, meter, records, cpu_s: others_cpu_s, parallel }
+}
+
+/// The first look later than `now`; they are counted from the end of the measurement, `until`.
+const fn next_look(now: SimTime, until: SimTime, look_ps: u64) -> SimTime {
+    until.plus_ps((now.since_ps(until) / look_ps + 1).saturating_mul(look_ps))
+}
+
+/// When the window is over in which `now` lies.
+const fn end_of_window(now: SimTime, width_ps: u64) -> SimTime {
+    SimTime((now.0 / width_ps + 1).saturating_mul(width_ps))
 }
 
 /// Interval `index` of what all parts have seen.

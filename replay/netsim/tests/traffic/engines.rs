@@ -121,6 +121,28 @@ fn engines_and_threads_do_not_show_in_what_is_measured() {
     }
 }
 
+/// Behind the measurement a run looks every 40 ns whether it is over; a window has 1,282, and only the last one needs all its looks.
+#[test]
+fn few_looks_cut_a_window_and_none_shows_in_what_is_measured() {
+    for (load, pattern) in [(0.5, "uniform"), (0.9, "uniform"), (1.4, "uniform"), (0.9, "transpose")] {
+        let traffic = format!(
+            "pattern = \"{pattern}\"\nload = {load}\nsize = \"1500B\"\nwarm_up = \"1us\"\nmeasurement = \"10.24us\"\ndrain = \"90us\""
+        );
+        let fabric = &TREE.replace("\"4 packets\"", "\"20 packets\"");
+        let events = outcome(&traffic, fabric, EngineKind::Events, 1);
+        for threads in [1, 2, 3] {
+            let windows = outcome(&traffic, fabric, EngineKind::Windows, threads);
+            assert!(events == windows, "{threads} threads, {traffic}:\n{}", first_differences(&events, &windows));
+        }
+        let (traffic, config): (TrafficConfig, FabricConfig) = (traffic.parse().unwrap(), fabric.parse().unwrap());
+        let options = RunOptions { engine: EngineKind::Windows, threads: 1, ..RunOptions::default() };
+        let run = traffic::run(&traffic, &config, 7, options, &AtomicBool::new(false), &mut |_| {}).unwrap();
+        let parallel = run.figures.cost.parallel.unwrap();
+        let begun = run.figures.simulated_ps.div_ceil(parallel.lookahead_ps);
+        assert!(parallel.windows <= begun + 40, "{} windows of {begun}", parallel.windows);
+    }
+}
+
 /// Flits whose time is 1 ns on all links.
 const WHOLE_CYCLES: &str = r#"
     kind = "credit"

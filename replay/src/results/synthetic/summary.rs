@@ -273,11 +273,7 @@ impl TrafficResults {
         let mut latency = Histogram::default();
         runs.iter().for_each(|run| latency.add(&run.figures.packet));
         let latency = latency.buckets().map(|(low, width, count)| (float(low) / 1e3, float(width) / 1e3, count));
-        let mut links: Vec<&LinkUse> = runs.first().map(|run| run.figures.links.iter().collect()).unwrap_or_default();
-        links.sort_by(|a, b| {
-            b.utilisation.unwrap_or(0.0).total_cmp(&a.utilisation.unwrap_or(0.0)).then(b.bytes.cmp(&a.bytes))
-        });
-        let links = links.into_iter().take(MAX_LINKS).cloned().collect();
+        let links = runs.first().map(|run| busiest(&run.figures.links)).unwrap_or_default();
         let circuits = runs.first().and_then(|run| CircuitsDrawn::of(&run.figures, self.circuits));
         self.detail.points.push(PointDetail { values, summary, links, latency: latency.collect(), circuits });
         self.runs.push(runs);
@@ -316,6 +312,23 @@ impl TrafficResults {
             reference: None,
         }
     }
+}
+
+/// The [`MAX_LINKS`] links that were used most, those first.
+fn busiest(links: &[LinkUse]) -> Vec<LinkUse> {
+    let used = |link: &LinkUse| link.utilisation.unwrap_or(0.0);
+    let order = |(place, link): &(usize, &LinkUse), (other_place, other): &(usize, &LinkUse)| {
+        let by_use = used(other).total_cmp(&used(link)).then(other.bytes.cmp(&link.bytes));
+        by_use.then(place.cmp(other_place))
+    };
+    let mut links: Vec<(usize, &LinkUse)> = links.iter().enumerate().collect();
+    // A large network has millions.
+    if links.len() > MAX_LINKS {
+        links.select_nth_unstable_by(MAX_LINKS, order);
+        links.truncate(MAX_LINKS);
+    }
+    links.sort_unstable_by(order);
+    links.into_iter().map(|(_, link)| link.clone()).collect()
 }
 
 impl TrafficSummary {

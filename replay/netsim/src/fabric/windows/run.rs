@@ -18,6 +18,11 @@ pub(in crate::fabric) trait ObservedPart: Part + Sized {
     /// As [`WindowedRun::forget_packets`].
     fn forget_packets(&mut self);
 
+    /// As [`WindowedRun::outlasts_window`], of what is in this part.
+    fn outlasts(&self, _window: u64, _counts: &impl Fn(SimTime) -> bool) -> bool {
+        false
+    }
+
     /// As [`WindowedRun::lanes`].
     fn lanes(_parts: &[Self]) -> u32 {
         1
@@ -70,6 +75,11 @@ impl<P: ObservedPart, B: FnMut(&mut P::Shared, SimTime)> WindowedRun<P::Observer
 
     fn window_ps(&self) -> u64 {
         P::width(&self.shared)
+    }
+
+    fn outlasts_window(&self, now: SimTime, counts: impl Fn(SimTime) -> bool) -> bool {
+        let window = now.0 / self.window_ps();
+        self.parts.iter().any(|part| part.outlasts(window, &counts))
     }
 
     fn cost(&self) -> WindowsCost {

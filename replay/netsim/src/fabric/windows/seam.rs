@@ -45,6 +45,12 @@ pub trait WindowedRun<O: PartObserver> {
     /// The width of a window, in picoseconds.
     fn window_ps(&self) -> u64;
 
+    /// Whether a packet that was handed over when it `counts` is certainly under way still at the end of the window in which `now` lies, the
+    /// time up to which it has run. `false` where that is not known.
+    fn outlasts_window(&self, _now: SimTime, _counts: impl Fn(SimTime) -> bool) -> bool {
+        false
+    }
+
     /// What it has taken so far.
     fn cost(&self) -> WindowsCost;
 

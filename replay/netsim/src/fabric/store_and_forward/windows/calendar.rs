@@ -37,13 +37,13 @@ pub(super) struct Calendar<T> {
 }
 
 impl<T: Copy> Calendar<T> {
-    /// An empty calendar for `blocks` blocks.
-    pub fn new(blocks: usize) -> Self {
+    /// An empty calendar for `blocks` blocks. So many items have room before all are moved for more: no memory is taken before it is used.
+    pub fn new(blocks: usize, room: usize) -> Self {
         Self {
             blocks,
             near: vec![Bucket::default(); SLOTS * blocks],
             ahead: Ahead::default(),
-            items: Vec::new(),
+            items: Vec::with_capacity(room),
             before: Vec::new(),
             spare: Vec::new(),
         }
@@ -63,8 +63,9 @@ impl<T: Copy> Calendar<T> {
     pub fn push_again(&mut self, number: usize, window: u64, block: u32, change: impl FnOnce(&mut T)) {
         match self.place_for(window, block, |items| items[number]) {
             Some(place) => {
-                self.items[place] = self.items[number];
-                change(&mut self.items[place]);
+                let mut item = self.items[number];
+                change(&mut item);
+                self.items[place] = item;
             }
             None => {
                 let mut item = self.items[number];
@@ -106,6 +107,15 @@ impl<T: Copy> Calendar<T> {
     /// The first window from `from` on, the present one, that has items.
     pub fn next_window(&self, from: u64) -> Option<u64> {
         self.ahead.next_window(from)
+    }
+
+    /// The items of windows behind `window`, the present one, those of the next ones first.
+    pub fn behind(&self, window: u64) -> impl Iterator<Item = &T> {
+        let near = self.ahead.near_behind(window).flat_map(|window| {
+            let first = Ahead::<T>::slot(window) * self.blocks;
+            self.near[first..first + self.blocks].iter().flat_map(|bucket| self.numbers(*bucket))
+        });
+        near.flat_map(|numbers| self.items(numbers)).chain(self.ahead.far().map(|(_, item)| item))
     }
 
     /// Makes `window` the present one, all of whose lists are taken then: those before it are over, and empty.
@@ -169,7 +179,7 @@ mod tests {
             ahead in prop::collection::vec((0u64..4, prop_oneof![1u64..5, 1u64..300, 1u64..100_000]), 1..300),
             times in 1usize..300,
         ) {
-            let mut calendar = Calendar::new(4);
+            let mut calendar = Calendar::new(4, 100);
             let mut plain: BTreeMap<(u64, u64), Vec<usize>> = BTreeMap::new();
             let mut window = 0;
             for (id, (block, ahead)) in ahead.into_iter().enumerate() {
@@ -201,6 +211,11 @@ mod tests {
                         }
                         calendar.give_back(bucket);
                     }
+                    let mut behind: Vec<usize> = calendar.behind(window).copied().collect();
+                    behind.sort_unstable();
+                    let mut expected: Vec<usize> = plain.range((window + 1, 0)..).flat_map(|(_, items)| items).copied().collect();
+                    expected.sort_unstable();
+                    prop_assert_eq!(behind, expected);
                     if plain.is_empty() {
                         prop_assert_eq!(calendar.next_window(window), None);
                         break;

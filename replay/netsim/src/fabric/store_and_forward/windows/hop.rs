@@ -9,17 +9,18 @@ use crate::topology::{LinkId, NodeId};
 
 /// A packet that is on its way over a link.
 #[derive(Clone, Copy)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(super) struct Hop {
+    // What changes at each switch comes first: the rest is copied in words of the processor's widest.
     /// When it arrives: picoseconds since its window began.
     pub offset: u32,
     /// Where the link ends.
     pub node: NodeId,
     pub link: LinkId,
-    pub destination: NodeId,
-    pub bytes: u32,
     /// How many switches it has passed.
     pub switches: u32,
+    pub destination: NodeId,
+    pub bytes: u32,
     /// Its flow, by which routings may choose.
     pub flow: u64,
     pub handed_over: SimTime,

@@ -163,6 +163,10 @@ impl<O: PartObserver, M: HostMessages> ObservedPart for Part<O, M> {
         Self::forget_packets(self);
     }
 
+    fn outlasts(&self, window: u64, counts: &impl Fn(SimTime) -> bool) -> bool {
+        Self::outlasts(self, window, counts)
+    }
+
     fn lane_bytes(parts: &[Self], shared: &Shared, now: SimTime) -> (Vec<u64>, f64) {
         let ports: Vec<_> = parts.iter().map(|part| [&part.hosts.ports, &part.ports]).collect();
         lane_bytes(shared, &ports, now)

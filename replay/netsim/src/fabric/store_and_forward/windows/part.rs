@@ -19,6 +19,9 @@ const MAX_WINDOWS: u64 = 1 << 62;
 /// Ports that are read ahead of their packets: fewer are in the cache anyway.
 const PORTS_OF_A_CACHE: usize = 1 << 13;
 
+/// For so many packets under way there is room from the start; for more it is made.
+const PACKETS_OF_A_HOST: usize = 8;
+
 /// What one part sends another in a window.
 #[derive(Default)]
 pub(super) struct Mail {
@@ -143,7 +146,7 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
                 part,
                 window: 0,
                 begin: SimTime::ZERO,
-                arrivals: Calendar::new(blocks.len() + 1),
+                arrivals: Calendar::new(blocks.len() + 1, layout.hosts.len() * PACKETS_OF_A_HOST),
                 mail: shared.layout.parts.iter().map(|_| Mail::default()).collect(),
                 first: u64::MAX,
                 opened: Vec::new(),
@@ -186,9 +189,14 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
 
     /// Forgets what is on the way and what hosts have still to send.
     pub fn forget_packets(&mut self) {
-        self.outbox.arrivals = Calendar::new(0);
+        self.outbox.arrivals = Calendar::new(0, 0);
         self.outbox.mail = Vec::new();
         self.hosts.forget_messages();
+    }
+
+    /// Whether a packet that was handed over when it `counts` arrives behind `window` only, wherever its link ends.
+    pub fn outlasts(&self, window: u64, counts: &impl Fn(SimTime) -> bool) -> bool {
+        self.outbox.arrivals.behind(window).any(|hop| counts(hop.handed_over))
     }
 
     /// A block is done with the packets of its list in this window: those that are late stay.

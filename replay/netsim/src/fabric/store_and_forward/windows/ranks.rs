@@ -276,6 +276,11 @@ impl<O: PartObserver, M: HostMessages, C: Carrier> WindowedRun<O> for Head<O, M,
         self.rank.shared.width
     }
 
+    /// Of what this rank has alone.
+    fn outlasts_window(&self, now: SimTime, counts: impl Fn(SimTime) -> bool) -> bool {
+        self.rank.part.outlasts(now.0 / self.window_ps(), &counts)
+    }
+
     fn cost(&self) -> WindowsCost {
         WindowsCost { windows: self.rank.windows, ..self.cost }
     }
