@@ -459,8 +459,8 @@ fn has_tables(folder: &Path) -> bool {
 /// All rows of a trace are held: with too many the program ends before the kernel ends it, or another one.
 fn watch_memory(limit: Option<u64>) -> Result<()> {
     const OUT_OF_MEMORY: &str = "all rows of a trace are held: merge a part of its capture (--job, --from, --to), or use a machine with more memory";
-    let limit = limit.or_else(trace_tables::memory::available_bytes);
-    Ok(trace_tables::memory::watch("merger", limit, OUT_OF_MEMORY)?)
+    let limit = limit.or_else(trace::memory::available_bytes);
+    Ok(trace::memory::watch("merger", limit, OUT_OF_MEMORY)?)
 }
 
 fn run_check(args: &Check) -> Result<ExitCode> {

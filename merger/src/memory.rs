@@ -1,7 +1,7 @@
 //! How much memory and how much room for temporary files a merge will take, told before it begins, and how much it may take.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::hash::BuildHasher as _;
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
@@ -268,16 +268,7 @@ impl Counted {
 /// allows, bytes. `None` = the machine does not tell.
 #[must_use]
 pub fn default_limit() -> Option<u64> {
-    trace_tables::memory::allowed_bytes().map(|bytes| bytes / 4)
-}
-
-/// The most memory that this process has had in use, bytes; 0 = the machine does not tell.
-#[must_use]
-pub fn peak_bytes() -> u64 {
-    let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    kibibytes.unwrap_or(0).saturating_mul(1024)
+    trace::memory::allowed_bytes().map(|bytes| bytes / 4)
 }
 
 /// Packets may take one of so many equal shares of a merge's memory.
@@ -332,14 +323,14 @@ pub fn check(captures: &[PathBuf], limit: u64, progress: &impl Progress) -> Resu
 pub fn watch(limit: u64) -> io::Result<()> {
     let folder = std::env::temp_dir();
     let room = free_bytes(&folder).map_or(u64::MAX, |free| free - free / 10);
-    trace_tables::memory::end_if("merger", move || over(limit, room, &folder))
+    trace::memory::end_if("merger", move || over(limit, room, &folder))
 }
 
 fn over(limit: u64, room: u64, folder: &Path) -> Option<String> {
     const UNFORESEEN: &str = "which was not to be foreseen from the begins of the files";
     const LESS: &str = "or merge fewer hosts or a shorter capture";
     let show = quantity::show_bytes;
-    let (held, filed) = (trace_tables::memory::held_bytes(), temporary::held_bytes());
+    let (held, filed) = (trace::memory::held_bytes(), temporary::held_bytes());
     if held > limit {
         let (held, limit) = (show(held), show(limit));
         return Some(format!(
@@ -401,6 +392,8 @@ fn refuse_without_memory(measured: Measured, limit: u64, taken: fn(&Volume, u64)
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use std::fs;
 
     use super::*;
 

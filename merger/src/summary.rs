@@ -8,7 +8,7 @@ use trace::manifest::Loss;
 
 use crate::built_trace::WrittenTrace;
 use crate::check::table_parts::{bytes, plain};
-use crate::memory::{self, Foreseen};
+use crate::memory::Foreseen;
 use crate::temporary;
 
 /// A trace in a few figures.
@@ -54,7 +54,7 @@ impl Summary {
             packets,
             wall_s,
             memory_estimate_bytes: foreseen.memory_bytes,
-            memory_peak_bytes: memory::peak_bytes(),
+            memory_peak_bytes: trace::memory::peak_bytes(),
             temporary_estimate_bytes: foreseen.temporary_bytes,
             temporary_peak_bytes: temporary::peak_bytes(),
             duration_s: manifest.end_ns.saturating_sub(manifest.start_ns) as f64 / 1e9,

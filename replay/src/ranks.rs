@@ -34,6 +34,8 @@ pub struct Ranks {
     pub pairs: bool,
     /// How long it may take until all of them run.
     pub within: Duration,
+    /// As of [`RankOrder`].
+    pub memory_bytes: Option<u64>,
 }
 
 impl Ranks {
@@ -44,7 +46,8 @@ impl Ranks {
     pub fn run(&self, experiment: &Experiment, stop: &AtomicBool) -> Result<TrafficRun, RunError> {
         let Some(traffic) = &experiment.traffic else { return Err(RunError::NoTraffic) };
         let (fabric, seed) = (experiment.fabric.to_string(), experiment.run.seed);
-        let order = RankOrder { traffic: traffic.to_string(), fabric, seed, pairs: self.pairs };
+        let Self { pairs, memory_bytes, .. } = *self;
+        let order = RankOrder { traffic: traffic.to_string(), fabric, seed, pairs, memory_bytes };
         match self.ask(&order, stop).map_err(RunError::Ranks)? {
             RankAnswer::Done(run) => Ok(*run),
             RankAnswer::Failed(reason) => Err(RunError::Ranks(reason)),

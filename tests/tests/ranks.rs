@@ -166,6 +166,15 @@ fn a_rank_that_ends_early_ends_the_run_with_an_error() {
     assert!(error.contains("rank 1 runs another build"), "{error}");
 }
 
+#[test]
+fn ranks_that_hold_more_than_they_may_end_the_run_with_an_error() {
+    test_support::skip_if!(missing());
+    let bench = Bench::new();
+    let large = [&ENDLESS[..], &["--set", "fabric.topology.k=24"]].concat();
+    let error = bench.fails(&bench.mpirun, &[&large[..], &["--memory", "48MiB"]].concat());
+    assert!(error.contains("netsim-rank: out of memory") && error.contains("may hold 24MiB"), "{error}");
+}
+
 /// Processes that have `mark` in their environment.
 fn marked(mark: &str) -> usize {
     let processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path().join("environ"));

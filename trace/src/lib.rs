@@ -60,6 +60,7 @@ pub mod ids;
 pub mod jhist;
 pub mod jvm;
 pub mod manifest;
+pub mod memory;
 pub mod packet;
 pub mod ports;
 #[cfg(feature = "agent")]

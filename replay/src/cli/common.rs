@@ -102,6 +102,9 @@ pub(super) struct RunArgs {
     /// With --ranks: seconds after which ranks that have not all started are given up.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = value_parser!(u64).range(1..=86_400), requires = "ranks")]
     ranks_within: u64,
+    /// What `--memory` says, which is for all commands.
+    #[arg(skip)]
+    pub(super) memory: Option<u64>,
 }
 
 impl RunArgs {
@@ -113,7 +116,7 @@ impl RunArgs {
         }
         let starter = self.mpirun.split_whitespace().map(str::to_owned).collect();
         let within = Duration::from_secs(self.ranks_within);
-        Ok(Some(Ranks { count: count.into(), starter, pairs: self.pairs, within }))
+        Ok(Some(Ranks { count: count.into(), starter, pairs: self.pairs, within, memory_bytes: self.memory }))
     }
 
     /// The experiment's file or name.

@@ -33,8 +33,8 @@ use anyhow::Error;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use man_pages::ManArgs;
+use trace::memory;
 use trace::stderr::error_chain;
-use trace_tables::memory;
 
 use common::{Common, RunArgs};
 
@@ -369,7 +369,10 @@ pub(crate) fn main() -> ExitCode {
         return trace::stderr::exit_code("replay", &error);
     }
     let done = match cli.command {
-        Command::Run(args) => run::run(&args),
+        Command::Run(mut args) => {
+            args.memory = cli.memory;
+            run::run(&args)
+        }
         Command::Compare(args) => run::compare(&[args.experiments, args.fabric].concat(), &args.common),
         Command::Predict(args) => predict::run(&args),
         Command::Report(args) => run::report(&args.results, args.out),

@@ -3,7 +3,6 @@
 mod damage;
 pub mod describe;
 mod error;
-pub mod memory;
 mod quiet;
 mod read;
 mod row_group;

@@ -11,8 +11,8 @@ use trace::rows::{Column, Row, RowError};
 
 use crate::damage;
 use crate::error::TableError;
-use crate::memory::machine_bytes;
 use crate::quiet::without_panic;
+use trace::memory::machine_bytes;
 
 /// A cell takes so much at least while rows are made of it: a number that may be null, or where a text ends.
 const CELL_BYTES: u64 = 16;

@@ -29,6 +29,11 @@ impl Mpi {
         self.rank() == 0
     }
 
+    /// How many of the ranks run on this machine. All ranks have to ask.
+    pub fn on_this_machine(&self) -> usize {
+        place(self.world.split_shared(0).size())
+    }
+
     /// All ranks but this one.
     fn others(&self) -> impl Iterator<Item = Rank> {
         let own = self.world.rank();

@@ -15,6 +15,7 @@ use mpi::traits::Communicator as _;
 use netsim::fabric::FabricConfig;
 use netsim::fabric::windows::Carrier as _;
 use netsim::traffic::{self, RankAnswer, RankOrder, RunOptions, TrafficConfig, TrafficRun};
+use trace::memory;
 
 /// An order is no longer, bytes.
 const MAX_ORDER_BYTES: u64 = 1 << 28;
@@ -75,8 +76,13 @@ fn serve(mut carrier: Mpi) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+const OUT_OF_MEMORY: &str =
+    "make the network smaller, run it by more ranks on more machines, or let them hold more (replay run --memory)";
+
 fn run(order: &[u8], carrier: Mpi) -> Result<Option<TrafficRun>, Box<dyn Error>> {
-    let RankOrder { traffic, fabric, seed, pairs } = serde_json::from_slice(order)?;
+    let RankOrder { traffic, fabric, seed, pairs, memory_bytes } = serde_json::from_slice(order)?;
+    let share = |bytes: u64| bytes / carrier.on_this_machine() as u64;
+    memory::watch("netsim-rank", memory_bytes.or_else(memory::available_bytes).map(share), OUT_OF_MEMORY)?;
     let (traffic, fabric): (TrafficConfig, FabricConfig) = (traffic.parse()?, fabric.parse()?);
     let options = RunOptions { pairs, ..RunOptions::default() };
     Ok(traffic::run_on_ranks(&traffic, &fabric, seed, options, carrier, &AtomicBool::new(false), &mut |_| {})?)

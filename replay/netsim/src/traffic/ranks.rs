@@ -30,6 +30,8 @@ pub struct RankOrder {
     pub seed: u64,
     /// Whether it is counted what each host sends each other one.
     pub pairs: bool,
+    /// How much memory all ranks of one machine may hold together, bytes; `None` = nine tenths of what is available there.
+    pub memory_bytes: Option<u64>,
 }
 
 /// What came of it: what the first of them writes as JSON to its standard output.

@@ -7,8 +7,8 @@ use std::process;
 use std::thread;
 use std::time::Duration;
 
-use trace::quantity::show_bytes;
-use trace::stderr;
+use crate::quantity::show_bytes;
+use crate::stderr;
 
 /// How often a process that is watched is looked at.
 const LOOKED_AT_EVERY: Duration = Duration::from_millis(50);
@@ -39,6 +39,12 @@ pub fn available_bytes() -> Option<u64> {
 #[must_use]
 pub fn held_bytes() -> u64 {
     from_table("/proc/self/status", &["RssAnon:", "RssShmem:", "VmSwap:"]).unwrap_or(0)
+}
+
+/// The most memory that this process has had in use, bytes; 0 = the machine does not tell.
+#[must_use]
+pub fn peak_bytes() -> u64 {
+    from_table("/proc/self/status", &["VmHWM:"]).unwrap_or(0)
 }
 
 /// Ends this process with an error, and `advice` in it, as soon as it holds more than `limit_bytes`: before the kernel ends it, or another one. `None` = it
