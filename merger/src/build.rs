@@ -154,6 +154,7 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     });
     let early = early.try_reduce(TooEarly::default, |a, b| Ok(a.plus(b))).map_err(MergeError::Spill)?;
     flows.check().map_err(MergeError::Spill)?;
+    counted.check().map_err(MergeError::Spill)?;
     drop((stored, flows, by_flow, counted));
     let (read, streams) = (read.sorted(), streams.into_inner().unwrap_or_else(PoisonError::into_inner));
     let Reader { messages, fetches, .. } = reader;

@@ -127,8 +127,17 @@ impl Record for ThreadStart {
 }
 
 /// All threads that others started; those of one process and time in the order in which that was told.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ThreadStarts(SharedList<ThreadStart>);
+
+/// Memory that threads' starts take at most, bytes: nobody looks at them until causes are found.
+const MAX_STARTS_BYTES: usize = 128 << 10;
+
+impl Default for ThreadStarts {
+    fn default() -> Self {
+        Self(SharedList::within(MAX_STARTS_BYTES))
+    }
+}
 
 impl ThreadStarts {
     /// Appends one.

@@ -1,8 +1,11 @@
 //! What the kernel counted of a connection, beside what was captured.
 
+use std::io;
+
 use trace::socket::TcpCounters;
 
 use crate::joined::Stream;
+use crate::spilled::ByteLog;
 use crate::varint::{MAX_BYTES, get, put};
 
 /// What the kernel counted of one end of a connection: of all scans those that matter.
@@ -126,12 +129,17 @@ impl Counts {
 }
 
 /// What the kernel counted of both ends of connections, by their numbers, packed: there are many, and of most a part is known.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct PackedCounts {
-    bytes: Vec<u8>,
+    bytes: ByteLog,
     /// Where what is known of each connection begins.
     begins: Vec<usize>,
 }
+
+/// Memory that packed counts take at most, but for where they begin, bytes.
+const MAX_HELD: usize = 256 << 10;
+/// What is known of an end takes no more bytes: ten numbers.
+const MAX_END: usize = 10 * MAX_BYTES;
 
 /// What is known of an end: [`Counted::scans`], [`Counted::died`].
 const SCANS: u64 = 1;
@@ -140,21 +148,26 @@ const DIED: u64 = 2;
 impl PackedCounts {
     /// Of both ends of these connections, which get new numbers in their order.
     pub fn of(counts: &Counts, connections: impl Iterator<Item = usize>) -> Self {
-        let mut packed = Self::default();
+        let mut packed = Self { bytes: ByteLog::within(MAX_HELD), begins: Vec::new() };
         for connection in connections {
             packed.begins.push(packed.bytes.len());
             [2 * connection, 2 * connection + 1].iter().for_each(|end| packed.write(&counts.get(*end)));
+            packed.bytes.end_record();
         }
         packed.begins.shrink_to_fit();
-        packed.bytes.shrink_to_fit();
         packed
     }
 
     /// Of both ends of a connection.
     pub fn get(&self, connection: usize) -> [Counted; 2] {
-        let begin = self.begins.get(connection).copied().unwrap_or(self.bytes.len());
-        let mut rest = &self.bytes[begin..];
+        let known = self.begins.get(connection).and_then(|begin| self.bytes.window(*begin, 2 * MAX_END));
+        let mut rest = known.as_deref().unwrap_or_default();
         std::array::from_fn(|_| read(&mut rest).unwrap_or_default())
+    }
+
+    /// Whether all could be kept, and looked at.
+    pub fn check(&self) -> io::Result<()> {
+        self.bytes.check()
     }
 
     fn write(&mut self, Counted { scans, died }: &Counted) {
@@ -168,7 +181,7 @@ impl PackedCounts {
         for number in [what].into_iter().chain(of_scans).chain(of_death) {
             let mut bytes = [0; MAX_BYTES];
             let length = put(&mut bytes, number);
-            self.bytes.extend_from_slice(&bytes[..length]);
+            self.bytes.tail().extend_from_slice(&bytes[..length]);
         }
     }
 }
