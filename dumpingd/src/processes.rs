@@ -75,11 +75,11 @@ fn pid_inside(pid: u32) -> Option<u32> {
 struct Known {
     start_ticks: u64,
     command: String,
-    what: What,
+    what: ProcessLocation,
     seen: bool,
 }
 
-enum What {
+enum ProcessLocation {
     Here(ProcessInfo),
     Elsewhere,
     /// /proc did not let us look.
@@ -131,7 +131,7 @@ impl ProcessTable {
     /// The processes of this network namespace.
     pub fn here(&self) -> impl Iterator<Item = &ProcessInfo> {
         self.known.values().filter_map(|known| match &known.what {
-            What::Here(process) => Some(process),
+            ProcessLocation::Here(process) => Some(process),
             _ => None,
         })
     }
@@ -140,7 +140,7 @@ impl ProcessTable {
     pub fn find(&mut self, owner: Owner) -> Option<&ProcessInfo> {
         let _ = self.look_at(owner.pid);
         match &self.known.get(&owner.pid)?.what {
-            What::Here(process) if process.owner == owner => Some(process),
+            ProcessLocation::Here(process) if process.owner == owner => Some(process),
             _ => None,
         }
     }
@@ -148,7 +148,7 @@ impl ProcessTable {
     /// Processes of which nothing could be found out for want of rights.
     #[must_use]
     pub fn hidden(&self) -> u64 {
-        self.known.values().filter(|known| matches!(known.what, What::Hidden)).count() as u64
+        self.known.values().filter(|known| matches!(known.what, ProcessLocation::Hidden)).count() as u64
     }
 
     fn look_at(&mut self, pid: u32) -> procfs::ProcResult<()> {
@@ -156,7 +156,7 @@ impl ProcessTable {
         if let Some(known) = self.known.get_mut(&pid)
             && known.start_ticks == stat.start_ticks
             && known.command == stat.command
-            && !matches!(known.what, What::Hidden)
+            && !matches!(known.what, ProcessLocation::Hidden)
         {
             known.seen = true;
             return Ok(());
@@ -167,12 +167,12 @@ impl ProcessTable {
                 if !still_runs(Owner { pid, start_ticks: stat.start_ticks }) {
                     return Ok(());
                 }
-                if self.is_elsewhere(pid) { What::Elsewhere } else { What::Hidden }
+                if self.is_elsewhere(pid) { ProcessLocation::Elsewhere } else { ProcessLocation::Hidden }
             }
             Err(_) => return Ok(()),
-            Ok(netns) if netns != self.netns => What::Elsewhere,
+            Ok(netns) if netns != self.netns => ProcessLocation::Elsewhere,
             Ok(_) => match self.describe(pid, &stat)? {
-                Some(info) => What::Here(info),
+                Some(info) => ProcessLocation::Here(info),
                 None => return Ok(()),
             },
         };
@@ -218,6 +218,6 @@ impl ProcessTable {
     /// Between fork and exec a JVM's child looks like its parent. It is looked at again the next time.
     fn is_being_spawned(&self, stat: &Stat, main: &str) -> bool {
         let parent = self.known.get(&stat.parent);
-        matches!(parent, Some(Known { what: What::Here(parent), .. }) if parent.is_hadoop() && parent.main == main)
+        matches!(parent, Some(Known { what: ProcessLocation::Here(parent), .. }) if parent.is_hadoop() && parent.main == main)
     }
 }

@@ -14,12 +14,12 @@ const REMEMBERED: usize = 1 << 14;
 
 /// The packets of the last millisecond.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct RecentPackets {
     order: VecDeque<(u64, u64)>,
     last: HashMap<u64, u64, RandomState>,
 }
 
-impl Seen {
+impl RecentPackets {
     /// Tells a packet from all others of its millisecond: what is sent again has another identification (IPv4), or another
     /// time stamp and with it another checksum. Hops to live count down on the way and are left out.
     pub fn fingerprint(&self, packet: &PacketView<'_>, checksum: u16, identification: u16) -> u64 {

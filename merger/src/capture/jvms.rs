@@ -94,7 +94,7 @@ impl RunningCount {
 }
 
 /// A process as dumpingd saw it.
-struct Seen {
+struct SeenProcess {
     netns: u64,
     uid: u32,
 }
@@ -102,11 +102,11 @@ struct Seen {
 /// Gives JVMs the pid that the machine knows them by, and leaves out those that cannot be whose they say: dumpingd saw the
 /// process with another user, or another file tells of the same process.
 pub(super) fn settle(host: &mut HostCapture) {
-    let mut seen: HashMap<(u32, u64), Seen> = HashMap::default();
+    let mut seen: HashMap<(u32, u64), SeenProcess> = HashMap::default();
     let mut inner: HashMap<(u32, u64, u64), u32> = HashMap::default();
     for record in host.sockets.iter() {
         if let SocketRecord::Process { owner, netns, uid, ns_pid, .. } = record {
-            seen.insert((owner.pid, owner.start_ticks), Seen { netns, uid });
+            seen.insert((owner.pid, owner.start_ticks), SeenProcess { netns, uid });
             if let Some(ns_pid) = ns_pid {
                 inner.insert((ns_pid, owner.start_ticks, netns), owner.pid);
             }

@@ -11,7 +11,7 @@ use pcap_parser::{Block, LegacyPcapReader, Linktype, PcapBlockOwned, PcapError a
 use trace::files;
 use trace::packet::{Direction, PacketView, Sack};
 
-use super::again::Seen;
+use super::again::RecentPackets;
 use super::flows::{canonical, direction_of};
 use super::sense;
 
@@ -119,7 +119,7 @@ pub(crate) fn read(
         interfaces: Vec::new(),
         own,
         take: &mut take,
-        seen: Seen::default(),
+        seen: RecentPackets::default(),
         most_payload: 0,
         mislabelled: [0; COOKED.len()],
     };
@@ -188,7 +188,7 @@ struct Collector<'a> {
     interfaces: Vec<Interface>,
     own: &'a BTreeSet<IpAddr>,
     take: &'a mut dyn FnMut(&PacketView<'_>) -> io::Result<()>,
-    seen: Seen,
+    seen: RecentPackets,
     /// The most payload of a segment that was cut, bytes.
     most_payload: usize,
     /// Frames of Ethernet whose link type is one of [`COOKED`].
@@ -357,7 +357,7 @@ fn cooked(data: &[u8], protocol_at: usize, payload_at: usize) -> Option<LaxSlice
     Some(LaxSlicedPacket::from_ether_type(EtherType(u16::from_be_bytes(protocol)), data.get(payload_at..)?))
 }
 
-fn parse<'a>(link: Linktype, data: &'a [u8], wire_length: u32, seen: &Seen) -> Parsed<'a> {
+fn parse<'a>(link: Linktype, data: &'a [u8], wire_length: u32, seen: &RecentPackets) -> Parsed<'a> {
     let Some(sliced) = slice(link, data) else { return Parsed::Unparsed };
     // The payload's length comes from the IP header: the frame may be cut, or padded.
     let (source, destination, inside, behind_ip, identification) = match &sliced.net {

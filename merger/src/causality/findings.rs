@@ -9,7 +9,7 @@ pub struct Findings {
     pub without_master: Vec<String>,
     /// Pieces into which long messages were cut, beyond one each: those that left as the network let them, as their receiver
     /// made room, and as their sender had them.
-    pub paces: [u64; 3],
+    pub pieces_by_limit: [u64; 3],
     /// The check.
     pub report: Report,
     /// Supposed causes that came after their effect, and were left out.
@@ -30,7 +30,7 @@ impl Findings {
                  their recorded times, whatever the network"
             )
         });
-        let [network, receiver, sender] = self.paces;
+        let [network, receiver, sender] = self.pieces_by_limit;
         let Self { report, disbelieved, cyclic, without_beat, .. } = self;
         let share = if report.bytes == 0 { 0.0 } else { report.root_bytes as f64 / report.bytes as f64 };
         let worst = report.worst.as_ref().map_or(0, |(error, _)| *error);

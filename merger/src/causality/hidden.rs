@@ -37,9 +37,9 @@ const PARTS: [f64; 4] = [1.0, 0.75, 0.5, 0.25];
 
 /// Nanoseconds of work a byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Pace(f64);
+struct NsPerByte(f64);
 
-impl Pace {
+impl NsPerByte {
     fn of(ns: u64, bytes: u64) -> Self {
         Self(if bytes == 0 { 0.0 } else { ns as f64 / bytes as f64 })
     }
@@ -126,7 +126,7 @@ impl Busy {
 /// fastest, which counts for all.
 #[derive(Clone, Debug, Default)]
 pub struct Production {
-    fastest: BTreeMap<Kind, Pace>,
+    fastest: BTreeMap<Kind, NsPerByte>,
 }
 
 impl Production {
@@ -146,7 +146,7 @@ impl Production {
         let (time, bytes) =
             filling.fold((0, 0), |(time, bytes), step| (time + step.took, bytes + graph.bytes(step.previous)));
         if bytes >= MIN_PRODUCED_BYTES {
-            let pace = Pace::of(time, bytes);
+            let pace = NsPerByte::of(time, bytes);
             let fastest = self.fastest.entry(kind).or_insert(pace);
             if pace.0 < fastest.0 {
                 *fastest = pace;
@@ -154,7 +154,7 @@ impl Production {
         }
     }
 
-    fn of(&self, kind: Option<Kind>) -> Pace {
+    fn of(&self, kind: Option<Kind>) -> NsPerByte {
         kind.and_then(|kind| self.fastest.get(&kind).copied()).unwrap_or_default()
     }
 }
@@ -208,7 +208,7 @@ pub fn consume(
     measured: &Measured,
     graph: &mut Graph,
 ) -> (Consumed, Taken) {
-    let mut paces: BTreeMap<Kind, Vec<Pace>> = BTreeMap::new();
+    let mut paces: BTreeMap<Kind, Vec<NsPerByte>> = BTreeMap::new();
     let mut remote: Vec<(Kind, MessageId, u64)> = Vec::new();
     let mut by_readers: Vec<(MessageId, held_back::Taken)> = Vec::new();
     let (mut consumed, mut taken) = (Consumed::of(pieces), Taken::default());
@@ -235,7 +235,7 @@ pub fn consume(
             let last = pieces.last(message.message);
             let took = graph.happened(last).saturating_sub(message.sent_ns);
             let bytes = message.bytes.saturating_sub(graph.bytes(last));
-            paces.entry(kind.clone()).or_default().push(Pace::of(took, bytes));
+            paces.entry(kind.clone()).or_default().push(NsPerByte::of(took, bytes));
         }
         if let Some(taken) = held_back::Taken::of(graph, pieces, message.message) {
             by_readers.push((message.message, taken));
@@ -263,7 +263,8 @@ pub fn consume(
     for (kind, message, closed) in remote {
         let row = &joined.message(message);
         let peers = paces.get(&kind).and_then(|paces| median(paces));
-        let at = |pace: Pace| -> Vec<u64> { pieces.all(message).map(|piece| pace.time(graph.bytes(piece))).collect() };
+        let at =
+            |pace: NsPerByte| -> Vec<u64> { pieces.all(message).map(|piece| pace.time(graph.bytes(piece))).collect() };
         let works = match (measured.curve(message, StepKind::Consume), peers) {
             (Some(curve), _) => {
                 let own = curve.of_pieces(graph, pieces, row);
@@ -273,7 +274,7 @@ pub fn consume(
                     None => {
                         let spilled = spills.within(receiver(joined, row), row.sent_ns, closed);
                         let whole = own.iter().fold(spilled, |sum, work| sum.saturating_add(*work));
-                        at(Pace::of(whole, row.bytes))
+                        at(NsPerByte::of(whole, row.bytes))
                     }
                 };
                 fitting(graph, pieces, message, closed, &own, &most)
@@ -339,7 +340,7 @@ fn closed_ns(joined: &Joined, index: &Index<'_>, message: &Message<'_>) -> Optio
     Some(index.made_in(joined, *request)?.end_ns)
 }
 
-fn median(paces: &[Pace]) -> Option<Pace> {
+fn median(paces: &[NsPerByte]) -> Option<NsPerByte> {
     let mut paces = paces.to_vec();
     paces.sort_by(|a, b| a.0.total_cmp(&b.0));
     // Of two the faster one: what tasks cost each other on shared processors is in both.

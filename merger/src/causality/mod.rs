@@ -197,7 +197,7 @@ pub fn find(
     let masterless = work.of.iter().filter(|job| job.master.is_none());
     let findings = Findings {
         without_master: masterless.map(|job| job.history.id.clone()).collect(),
-        paces: pieces.paces,
+        pieces_by_limit: pieces.by_limit,
         report: Report::default(),
         disbelieved: graph.disbelieved,
         cyclic: 0,

@@ -56,7 +56,7 @@ const MAX_KEPT_SEGMENTS: usize = 1 << 15;
 
 /// What kept a piece from leaving earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pace {
+enum LimitedBy {
     Network,
     Receiver,
     Sender,
@@ -71,13 +71,13 @@ pub struct Pieces {
     /// whose reading made room.
     places: RecordList<(u64, u32)>,
     /// By message: how its first piece follows on what was sent before it on the same stream.
-    leads: RecordList<Lead>,
+    orders: RecordList<PieceOrder>,
     /// By message: when its last event had arrived, and this event.
     pub deliveries: RecordLog<(u64, u32)>,
     /// Draft of the first piece of the message that is being cut, and how that one follows.
-    current: (Draft, Lead),
-    /// How often each pace was seen: network, receiver, sender.
-    pub paces: [u64; 3],
+    current: (Draft, PieceOrder),
+    /// How many pieces each of them kept from leaving earlier: network, receiver, sender.
+    pub by_limit: [u64; 3],
 }
 
 /// Memory that each list takes at most, bytes.
@@ -85,34 +85,34 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// How a piece follows on the one before.
 #[derive(Clone, Copy, Debug)]
-struct Lead {
+struct PieceOrder {
     /// Draft; [`NONE`] = it follows on none.
     previous: u32,
     /// Draft of what lies a window before; [`NONE`] = nothing does.
     lag: u32,
     idle: u64,
-    pace: Pace,
+    limited_by: LimitedBy,
 }
 
-impl Record for Lead {
-    const BLANK: Self = Self { previous: NONE, lag: NONE, idle: 0, pace: Pace::Sender };
+impl Record for PieceOrder {
+    const BLANK: Self = Self { previous: NONE, lag: NONE, idle: 0, limited_by: LimitedBy::Sender };
     const BYTES: usize = 2 * 4 + 8 + 1;
 
     fn write(&self, out: &mut Writer<'_>) {
         self.previous.write(out);
         self.lag.write(out);
         self.idle.write(out);
-        out.bytes([self.pace as u8]);
+        out.bytes([self.limited_by as u8]);
     }
 
     fn read(input: &mut Reader<'_>) -> Self {
         let (previous, lag, idle) = (input.u32(), input.u32(), input.u64());
-        let pace = match input.u8() {
-            0 => Pace::Network,
-            1 => Pace::Receiver,
-            _ => Pace::Sender,
+        let limited_by = match input.u8() {
+            0 => LimitedBy::Network,
+            1 => LimitedBy::Receiver,
+            _ => LimitedBy::Sender,
         };
-        Self { previous, lag, idle, pace }
+        Self { previous, lag, idle, limited_by }
     }
 }
 
@@ -217,10 +217,10 @@ impl Pieces {
         let mut pieces = Self {
             begins: RecordList::within(MAX_BYTES),
             places: RecordList::within(MAX_BYTES),
-            leads: RecordList::within(MAX_BYTES),
+            orders: RecordList::within(MAX_BYTES),
             deliveries: RecordLog::within(MAX_BYTES),
-            current: (0, Lead::BLANK),
-            paces: [0; 3],
+            current: (0, PieceOrder::BLANK),
+            by_limit: [0; 3],
         };
         let mut streams = Streams::of(joined);
         let mut all = joined.messages.iter().peekable();
@@ -267,13 +267,13 @@ impl Pieces {
     /// # Errors
     /// If a temporary file failed.
     pub fn check(&self) -> io::Result<()> {
-        self.begins.check().and(self.places.check()).and(self.leads.check()).and(self.deliveries.check())
+        self.begins.check().and(self.places.check()).and(self.orders.check()).and(self.deliveries.check())
     }
 
     /// Notes that a message begins, or that none does any more.
     fn begin(&mut self, graph: &Graph) {
         self.begins.push(number(graph.count()));
-        self.current = (graph.count(), Lead::BLANK);
+        self.current = (graph.count(), PieceOrder::BLANK);
     }
 
     /// The first event of a message.
@@ -303,11 +303,11 @@ impl Pieces {
 
     /// Lets a message follow on what was sent before it on the same stream, as the pieces of one message do.
     pub fn follow(&self, graph: &mut Graph, message: MessageId) -> bool {
-        let lead = self.leads.get(message.index());
-        if lead.previous != NONE {
-            tie(graph, self.first(message), lead);
+        let order = self.orders.get(message.index());
+        if order.previous != NONE {
+            tie(graph, self.first(message), order);
         }
-        lead.previous != NONE
+        order.previous != NONE
     }
 
     fn cut_message(
@@ -336,7 +336,7 @@ impl Pieces {
                 sent_ns: segment.sent_ns,
                 arrived_ns: 0,
                 idle_ns: 0,
-                lead: state.lead(segment, idle, begin, full_uplink),
+                order: state.order(segment, idle, begin, full_uplink),
             });
             if open.bytes > 0 {
                 open.idle_ns += idle;
@@ -363,17 +363,17 @@ impl Pieces {
         let process = sender(&joined.connections[message.connection], message.from_client);
         let piece = graph.send(message, process, open.bytes, open.sent_ns, open.arrived_ns);
         let mut room = NONE;
-        if let Some(lead) = open.lead {
+        if let Some(order) = open.order {
             if is_first {
                 if follows(message.kind) {
-                    self.current.1 = lead;
+                    self.current.1 = order;
                 }
             } else {
-                self.paces[lead.pace as usize] += 1;
-                if lead.pace == Pace::Receiver && message.kind == MessageKind::BlockData {
-                    room = lead.lag;
+                self.by_limit[order.limited_by as usize] += 1;
+                if order.limited_by == LimitedBy::Receiver && message.kind == MessageKind::BlockData {
+                    room = order.lag;
                 }
-                tie(graph, piece, lead);
+                tie(graph, piece, order);
             }
         }
         self.places.push((open.offset, room));
@@ -384,8 +384,8 @@ impl Pieces {
 
     /// A message whose bytes the capture lost is one piece; one that was seen in part carries all its bytes.
     fn complete(&mut self, joined: &Joined, graph: &mut Graph, message: &Message<'_>) {
-        let (first, lead) = self.current;
-        self.leads.push(lead);
+        let (first, order) = self.current;
+        self.orders.push(order);
         if graph.count() == first {
             let process = sender(&joined.connections[message.connection], message.from_client);
             graph.send(message, process, message.bytes, message.sent_ns, message.delivered_ns);
@@ -397,20 +397,20 @@ impl Pieces {
     }
 }
 
-fn tie(graph: &mut Graph, piece: Draft, lead: Lead) {
-    let previous = lead.previous as usize;
-    if lead.pace == Pace::Network {
+fn tie(graph: &mut Graph, piece: Draft, order: PieceOrder) {
+    let previous = order.previous as usize;
+    if order.limited_by == LimitedBy::Network {
         let waits = graph.wait(piece, Cause::sent(previous, Evidence::Stream));
         graph.set_paced(piece, waits);
         return;
     }
-    if let Some(lag) = some(lead.lag).filter(|_| lead.pace == Pace::Receiver) {
+    if let Some(lag) = some(order.lag).filter(|_| order.limited_by == LimitedBy::Receiver) {
         graph.wait(piece, Cause::delivered(lag as usize, Evidence::Stream));
     }
     let on_its_way = graph.arrived(previous).saturating_sub(graph.happened(previous));
     let arrived = graph.arrived(previous) <= graph.happened(piece);
     let paced = graph.is_paced(previous);
-    if arrived && (paced || on_its_way > lead.idle) {
+    if arrived && (paced || on_its_way > order.idle) {
         graph.wait(piece, Cause::delivered(previous, Evidence::Stream));
     } else {
         let waits = graph.wait(piece, Cause::sent(previous, Evidence::Stream));
@@ -429,7 +429,7 @@ struct Open {
     arrived_ns: u64,
     /// Pauses between its segments.
     idle_ns: u64,
-    lead: Option<Lead>,
+    order: Option<PieceOrder>,
 }
 
 /// The directions of connections on which messages are still to be cut.
@@ -505,7 +505,7 @@ impl StreamState {
             && segment.window_bytes.saturating_sub(segment.in_flight_bytes) < self.window_bytes.max(PIECE_BYTES) / 2
     }
 
-    fn lead(&self, segment: &Segment, idle: u64, offset: u64, full_uplink: Option<&FullTimes>) -> Option<Lead> {
+    fn order(&self, segment: &Segment, idle: u64, offset: u64, full_uplink: Option<&FullTimes>) -> Option<PieceOrder> {
         let previous = self.pieces.last()?.1;
         let idle_sum = self.piece_idle_ns + idle;
         let span = segment.sent_ns.saturating_sub(self.piece_sent_ns);
@@ -518,12 +518,12 @@ impl StreamState {
             .checked_sub(window)
             .map(|until| self.pieces.partition_point(|(end, _)| *end <= until))
             .and_then(|after| Some(self.pieces[after.checked_sub(1)?].1));
-        let pace = match (thinks, self.tight(segment) && lag.is_some()) {
-            (false, _) => Pace::Network,
-            (true, true) => Pace::Receiver,
-            (true, false) => Pace::Sender,
+        let limited_by = match (thinks, self.tight(segment) && lag.is_some()) {
+            (false, _) => LimitedBy::Network,
+            (true, true) => LimitedBy::Receiver,
+            (true, false) => LimitedBy::Sender,
         };
-        Some(Lead { previous: number(previous), lag: lag.map_or(NONE, number), idle: idle_sum, pace })
+        Some(PieceOrder { previous: number(previous), lag: lag.map_or(NONE, number), idle: idle_sum, limited_by })
     }
 
     fn saw(&mut self, segment: &Segment) {

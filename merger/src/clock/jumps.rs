@@ -95,7 +95,7 @@ pub(super) fn undo(hosts: usize, reference: usize, fits: &mut [PairFit]) -> (Vec
         let Some(host) = worst else { break };
         done[host] = true;
         let partner = |fit: usize| if fits[fit].a == host { fits[fit].b } else { fits[fit].a };
-        let witnesses: Vec<Vec<Stretch>> = {
+        let witnesses: Vec<Vec<ClockSegment>> = {
             let of_host = || broken.iter().copied().filter(|&fit| concerns(fit, host));
             let least = of_host().map(|fit| count(partner(fit))).min();
             let surest = of_host().filter(|&fit| Some(count(partner(fit))) == least);
@@ -173,13 +173,13 @@ fn corrected(fit: &PairFit, host: usize, correction: &Correction) -> PairFit {
 
 /// A time in which both clocks ran evenly.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
+struct ClockSegment {
     first_ns: i64,
     last_ns: i64,
     map: ClockMap,
 }
 
-impl Stretch {
+impl ClockSegment {
     fn length_ns(&self) -> i64 {
         self.last_ns.saturating_sub(self.first_ns)
     }
@@ -193,13 +193,14 @@ impl Stretch {
 /// What straightens the clock of a host, by what others saw of it: the longest stretch between two jumps stands as it is, all
 /// others are moved to where it leads. The pair that met most often about the jumps tells of them, and the others when they were,
 /// as far as they have seen as many.
-fn correction_of(host: usize, witnesses: &[Vec<Stretch>]) -> Option<(Correction, Vec<Jump>)> {
-    let gap = |stretches: &[Stretch]| {
+fn correction_of(host: usize, witnesses: &[Vec<ClockSegment>]) -> Option<(Correction, Vec<Jump>)> {
+    let gap = |stretches: &[ClockSegment]| {
         stretches.windows(2).map(|pair| pair[1].first_ns.saturating_sub(pair[0].last_ns)).max().unwrap_or(i64::MAX)
     };
     let surest = witnesses.iter().min_by_key(|stretches| gap(stretches))?;
     let straight = surest.iter().max_by_key(|stretch| stretch.length_ns())?;
-    let step = |from: &Stretch, to: &Stretch, t: i64| (to.map.delta_ns(t) - from.map.delta_ns(t)).round() as i64;
+    let step =
+        |from: &ClockSegment, to: &ClockSegment, t: i64| (to.map.delta_ns(t) - from.map.delta_ns(t)).round() as i64;
     let mut jumps = Vec::new();
     let mut maps = Vec::new();
     for (number, stretch) in surest.iter().enumerate() {
@@ -239,7 +240,7 @@ fn correction_of(host: usize, witnesses: &[Vec<Stretch>]) -> Option<(Correction,
 
 /// Cuts bounds, which are ordered by time, into the fewest stretches that are straight. Those that fit into none are left out
 /// of what is handed back.
-fn stretches(mut bounds: Vec<Bound>) -> (Vec<Bound>, Vec<Stretch>) {
+fn stretches(mut bounds: Vec<Bound>) -> (Vec<Bound>, Vec<ClockSegment>) {
     for round in 0.. {
         let ranges = straight_ranges(&bounds);
         let (long, short): (Vec<_>, Vec<_>) = ranges.into_iter().partition(|(from, to)| to - from >= MIN_POINTS);
@@ -269,7 +270,7 @@ fn straight_ranges(bounds: &[Bound]) -> Vec<(usize, usize)> {
 }
 
 /// Each range as far as it is nearer to its own line than to its neighbour's, where it fits both.
-fn stretches_of(bounds: &[Bound], mut ranges: Vec<(usize, usize)>) -> Vec<Stretch> {
+fn stretches_of(bounds: &[Bound], mut ranges: Vec<(usize, usize)>) -> Vec<ClockSegment> {
     for at in 1..ranges.len() {
         let ((first, end), (begin, to)) = (ranges[at - 1], ranges[at]);
         let earliest = begin - longest(begin - first, |length| fits(&bounds[begin - length..to]));
@@ -289,7 +290,7 @@ fn stretches_of(bounds: &[Bound], mut ranges: Vec<(usize, usize)>) -> Vec<Stretc
     }
     let stretch = |(from, to): (usize, usize)| {
         let map = between(&bounds[from..to])?.map;
-        Some(Stretch { first_ns: bounds[from].at_ns, last_ns: bounds[to - 1].at_ns, map })
+        Some(ClockSegment { first_ns: bounds[from].at_ns, last_ns: bounds[to - 1].at_ns, map })
     };
     ranges.into_iter().filter_map(stretch).collect()
 }

@@ -119,13 +119,13 @@ impl Calls {
 
 /// Messages of one direction, and the numbers of those that were counted on over hidden frames.
 #[derive(Default)]
-pub(super) struct Walk {
+pub(super) struct FramedMessages {
     pub drafts: Vec<Draft>,
     pub hidden: Vec<usize>,
 }
 
-fn walk(direction: &Direction, from_client: bool) -> Walk {
-    let mut walk = Walk::default();
+fn walk(direction: &Direction, from_client: bool) -> FramedMessages {
+    let mut walk = FramedMessages::default();
     let mut at = 0;
     // Whether the last frame ended where the next has to begin.
     let mut in_step = false;
@@ -182,7 +182,7 @@ fn resume(direction: &Direction, at: u64, from_client: bool) -> u64 {
 
 /// Gives hidden frames the calls of which nothing was seen and that went at that time; where there are several in one
 /// place, they share its bytes evenly.
-pub(super) fn assign(walk: &mut Walk, direction: &Direction, mut missing: Vec<(u64, i64)>) {
+pub(super) fn assign(walk: &mut FramedMessages, direction: &Direction, mut missing: Vec<(u64, i64)>) {
     let mut whole = Vec::with_capacity(walk.drafts.len());
     let hidden: BTreeSet<usize> = walk.hidden.iter().copied().collect();
     for (number, mut draft) in std::mem::take(&mut walk.drafts).into_iter().enumerate() {

@@ -7,7 +7,7 @@ use trace::rows::MessageKind;
 
 use super::conversation::Conversation;
 use super::draft::{COUNTED, Draft, FRAMING};
-use super::rpc::{Calls, Walk, assign};
+use super::rpc::{Calls, FramedMessages, assign};
 use crate::join::Direction;
 
 /// `Server.CURRENT_VERSION` of 1.x.
@@ -67,8 +67,8 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
 }
 
 /// Walks over what the client says.
-fn requests(client: &Direction) -> Walk {
-    let mut walk = Walk::default();
+fn requests(client: &Direction) -> FramedMessages {
+    let mut walk = FramedMessages::default();
     let mut at = 0;
     let mut in_step = false;
     if client.content.at(0).starts_with(b"hrpc") {

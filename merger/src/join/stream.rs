@@ -157,14 +157,14 @@ impl Unwrap {
 
 /// Up to where one host's packets tell that a direction went.
 #[derive(Debug)]
-struct Reach {
+struct StreamProgress {
     heard: Unwrap,
     sent: Unwrap,
     acknowledged: i64,
     fin: Option<i64>,
 }
 
-impl Reach {
+impl StreamProgress {
     fn new(base: u32) -> Self {
         Self { heard: Unwrap::new(base), sent: Unwrap::new(base), acknowledged: 0, fin: None }
     }
@@ -179,7 +179,7 @@ impl Reach {
 
     /// A packet of the direction, with or without data.
     #[inline]
-    fn follow(&mut self, packet: &Observed, is_data: bool) {
+    fn sends(&mut self, packet: &Observed, is_data: bool) {
         if packet.has(flag::FIN) {
             let behind = self.sent.offset(data_sequence(packet)) + i64::from(packet.payload_length);
             self.fin.get_or_insert(behind);
@@ -201,19 +201,19 @@ impl Reach {
 }
 
 /// What is gathered of one direction, packet by packet, until it is put together.
-struct Gathered<'a> {
+struct Reassembly<'a> {
     /// The offset of the first byte.
     base: u32,
     seen: Ranges,
     /// Kept payload by offset.
     pieces: Vec<(u64, &'a [u8])>,
     /// What each host's packets tell.
-    reaches: Vec<Reach>,
+    progress: Vec<StreamProgress>,
     /// Up to where the receiver had everything, and since when.
     arrivals: Vec<(u64, u64)>,
 }
 
-impl<'a> Gathered<'a> {
+impl<'a> Reassembly<'a> {
     #[inline]
     fn keep(&mut self, view: View<'a>, packet: &Observed, start: i64) {
         if packet.kept_length == 0 {
@@ -278,23 +278,23 @@ impl<'a> DirectionBuilder<'a> {
     pub fn build(&self) -> Built {
         let Some(base) = self.base() else { return Built::default() };
         let mut built = Built::default();
-        let mut gathered = Gathered {
+        let mut reassembly = Reassembly {
             base,
             seen: Ranges::default(),
             pieces: Vec::new(),
-            reaches: Vec::with_capacity(2),
+            progress: Vec::with_capacity(2),
             arrivals: Vec::new(),
         };
         if let Some(view) = self.sender {
-            self.send(view, &mut built, &mut gathered);
+            self.send(view, &mut built, &mut reassembly);
         }
         if let Some(view) = self.receiver {
-            self.receive(view, &mut built, &mut gathered);
+            self.receive(view, &mut built, &mut reassembly);
         }
-        let Gathered { seen, pieces, reaches, arrivals, .. } = gathered;
+        let Reassembly { seen, pieces, progress, arrivals, .. } = reassembly;
         built.seen = seen.total();
         let seen_end = seen.end();
-        built.end = reaches.iter().map(|reach| reach.end(seen_end)).fold(seen_end, u64::max);
+        built.end = progress.iter().map(|of_host| of_host.end(seen_end)).fold(seen_end, u64::max);
         if !built.stream.segments.is_sorted_by_key(|segment| segment.offset) {
             built.stream.segments.sort_by_key(|segment| segment.offset);
         }
@@ -308,9 +308,9 @@ impl<'a> DirectionBuilder<'a> {
     }
 
     /// What left, as the sender's host saw it.
-    fn send(&self, view: View<'a>, built: &mut Built, gathered: &mut Gathered<'a>) {
-        let base = gathered.base;
-        let (mut sent, mut heard, mut reach) = (Unwrap::new(base), Unwrap::new(base), Reach::new(base));
+    fn send(&self, view: View<'a>, built: &mut Built, reassembly: &mut Reassembly<'a>) {
+        let base = reassembly.base;
+        let (mut sent, mut heard, mut reach) = (Unwrap::new(base), Unwrap::new(base), StreamProgress::new(base));
         let (mut highest, mut acknowledged, mut window_bytes) = (0u64, 0u64, 0u64);
         let mut clock = LimitClock::default();
         let mut has_heard = false;
@@ -334,17 +334,17 @@ impl<'a> DirectionBuilder<'a> {
                 continue;
             }
             let is_data = self.is_data(packet);
-            reach.follow(packet, is_data);
+            reach.sends(packet, is_data);
             if !is_data {
                 continue;
             }
             let start = sent.offset(data_sequence(packet));
             let end = start + i64::from(packet.payload_length);
             sent.last = sent.last.max(end);
-            gathered.keep(view, packet, start);
+            reassembly.keep(view, packet, start);
             let (start, end) = (start.max(0) as u64, end.max(0) as u64);
             let mut fresh = 0;
-            gathered.seen.insert(start, end, |from, to| {
+            reassembly.seen.insert(start, end, |from, to| {
                 fresh += to - from;
                 built.stream.segments.push(Segment {
                     offset: from,
@@ -366,7 +366,7 @@ impl<'a> DirectionBuilder<'a> {
             highest = highest.max(end);
             clock.largest = clock.largest.max(u64::from(packet.payload_length));
         }
-        gathered.reaches.push(reach);
+        reassembly.progress.push(reach);
         built.limits = Some(clock.limits);
         if !again.is_empty() {
             mark_retransmitted(&mut built.stream.segments, &again);
@@ -375,14 +375,14 @@ impl<'a> DirectionBuilder<'a> {
 
     /// What arrived, and what of it the sender's host was not asked or did not see. The receiver had everything up to where it has
     /// arrived in order, and what it acknowledged (which it must have received, even if the capture lost it).
-    fn receive(&self, view: View<'a>, built: &mut Built, gathered: &mut Gathered<'a>) {
-        let base = gathered.base;
-        let (mut got, mut said, mut tells) = (Unwrap::new(base), Unwrap::new(base), Reach::new(base));
+    fn receive(&self, view: View<'a>, built: &mut Built, reassembly: &mut Reassembly<'a>) {
+        let base = reassembly.base;
+        let (mut got, mut said, mut tells) = (Unwrap::new(base), Unwrap::new(base), StreamProgress::new(base));
         // The sender's host and the receiver's are one: all of that is known.
         let is_known = self.sender.is_some_and(|sender| sender.is(&view));
         let mut have = Ranges::default();
         let mut reach = 0u64;
-        gathered.arrivals.reserve(self.data_of(view));
+        reassembly.arrivals.reserve(self.data_of(view));
         for packet in view.packets {
             let is_data = self.is_data(packet);
             let is_ack = self.is_ack(packet);
@@ -390,7 +390,7 @@ impl<'a> DirectionBuilder<'a> {
                 if is_ack {
                     tells.acknowledge(packet);
                 } else if packet.forward == self.forward {
-                    tells.follow(packet, is_data);
+                    tells.sends(packet, is_data);
                 }
             }
             let reached = if is_data {
@@ -400,8 +400,8 @@ impl<'a> DirectionBuilder<'a> {
                 let (from, to) = (start.max(0) as u64, end.max(0) as u64);
                 have.insert(from, to, |_, _| {});
                 if !is_known {
-                    gathered.keep(view, packet, start);
-                    self.fill(packet, (start, end), built, &mut gathered.seen);
+                    reassembly.keep(view, packet, start);
+                    self.fill(packet, (start, end), built, &mut reassembly.seen);
                 }
                 have.reaches(reach)
             } else if is_ack {
@@ -412,11 +412,11 @@ impl<'a> DirectionBuilder<'a> {
             };
             if reached > reach {
                 reach = reached;
-                gathered.arrivals.push((reach, packet.time_ns));
+                reassembly.arrivals.push((reach, packet.time_ns));
             }
         }
         if !is_known {
-            gathered.reaches.push(tells);
+            reassembly.progress.push(tells);
         }
     }
 

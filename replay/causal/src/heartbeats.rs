@@ -15,7 +15,7 @@ const MIN_PAUSE_NS: u64 = 1_000_000;
 
 /// One half (requests or responses) of a timer's beats.
 #[derive(Debug, Default)]
-struct Half {
+struct TimerHalf {
     /// Beats before the job, in order of time.
     before: Vec<(JobTime, EventId)>,
     /// The last beat that happened during the job.
@@ -28,8 +28,8 @@ struct Half {
 
 #[derive(Debug, Default)]
 struct Timer {
-    request: Half,
-    response: Half,
+    request: TimerHalf,
+    response: TimerHalf,
     /// Dependencies of the job that travel by this timer and have not yielded.
     wanted: u32,
     /// News that is there and has not arrived.

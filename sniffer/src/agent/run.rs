@@ -211,8 +211,8 @@ impl Run {
             self.own = OwnAddresses::of(&all);
             let name = interface.name.clone();
             match self.open_new(interface) {
-                Ok(()) | Err(NotNow::Later) => {}
-                Err(NotNow::Never(reason)) => {
+                Ok(()) | Err(SkipReason::Later) => {}
+                Err(SkipReason::Never(reason)) => {
                     self.problem(format!("{name} came up during the run and is not recorded: {reason}"));
                 }
             }
@@ -220,19 +220,19 @@ impl Run {
     }
 
     /// Opens an interface that has come up, and begins to record it.
-    fn open_new(&mut self, interface: Interface) -> Result<(), NotNow> {
+    fn open_new(&mut self, interface: Interface) -> Result<(), SkipReason> {
         if self.recorded.len() >= MAX_INTERFACES {
-            return Err(NotNow::Never(format!("{MAX_INTERFACES} interfaces are recorded already")));
+            return Err(SkipReason::Never(format!("{MAX_INTERFACES} interfaces are recorded already")));
         }
         let shared = self.follower.as_ref().filter(|_| self.settings.follow.is_some()).map(Follower::shared);
-        let never = |error: &dyn std::fmt::Display| NotNow::Never(error.to_string());
+        let never = |error: &dyn std::fmt::Display| SkipReason::Never(error.to_string());
         let opened = with_reserve(Capability::CAP_NET_RAW, || {
             capture::open(&interface, &self.settings.capture, shared.as_deref())
         });
         let open = match opened.map_err(|error| never(&error))? {
             Ok(open) => open,
             // It has gone again, or is about to: if it comes back, that is told.
-            Err(OpenError::Open { .. }) => return Err(NotNow::Later),
+            Err(OpenError::Open { .. }) => return Err(SkipReason::Later),
             Err(error) => return Err(never(&error)),
         };
         let since_ns = now_ns();
@@ -293,7 +293,7 @@ impl Run {
 }
 
 /// Why a new interface is not recorded.
-enum NotNow {
+enum SkipReason {
     /// It may be when there is more news of it.
     Later,
     /// It makes no sense to try again.

@@ -42,25 +42,25 @@ impl<'t> Tree<'t> {
     /// them, have none.
     fn find_jobs(&mut self) {
         #[derive(Clone, Copy, PartialEq)]
-        enum Seen {
+        enum Visit {
             No,
             Now,
             Done,
         }
-        let mut seen = vec![Seen::No; self.spans.len()];
+        let mut seen = vec![Visit::No; self.spans.len()];
         for first in 0..self.spans.len() {
             let mut way = Vec::new();
             let mut at = first;
             let job = loop {
                 match seen[at] {
-                    Seen::Done => break self.spans[at].1,
-                    Seen::Now => {
+                    Visit::Done => break self.spans[at].1,
+                    Visit::Now => {
                         self.spans[at].0 = None;
                         break None;
                     }
-                    Seen::No => {}
+                    Visit::No => {}
                 }
-                seen[at] = Seen::Now;
+                seen[at] = Visit::Now;
                 way.push(at);
                 match self.spans[at].0 {
                     Some(Node::Span(parent)) => at = parent as usize,
@@ -70,7 +70,7 @@ impl<'t> Tree<'t> {
                 }
             };
             for at in way {
-                seen[at] = Seen::Done;
+                seen[at] = Visit::Done;
                 self.spans[at].1 = job;
             }
         }

@@ -7,7 +7,7 @@ use crate::export::lanes::ActivityKind;
 
 /// What a window shows of a thread.
 #[derive(Clone, Copy)]
-enum Shows {
+enum WindowContent {
     /// Its state.
     State,
     /// Only one state: 1 while it holds.
@@ -32,7 +32,7 @@ pub struct View {
     /// Name of the file.
     pub file: &'static str,
     name: &'static str,
-    shows: Shows,
+    shows: WindowContent,
     table: Table,
     messages: bool,
     description: &'static str,
@@ -43,7 +43,7 @@ pub const VIEWS: [View; 8] = [
     View {
         file: "states.cfg",
         name: "States",
-        shows: Shows::State,
+        shows: WindowContent::State,
         table: Table::None,
         messages: false,
         description: "What each thread does.",
@@ -51,7 +51,7 @@ pub const VIEWS: [View; 8] = [
     View {
         file: "messages.cfg",
         name: "Messages",
-        shows: Shows::State,
+        shows: WindowContent::State,
         table: Table::None,
         messages: true,
         description: "What each thread does, and all messages as lines: zoom in to tell one from the other.",
@@ -59,7 +59,7 @@ pub const VIEWS: [View; 8] = [
     View {
         file: "roles.cfg",
         name: "Roles",
-        shows: Shows::Event(EventType::Role),
+        shows: WindowContent::Event(EventType::Role),
         table: Table::None,
         messages: false,
         description: "The role of each process: NameNode, DataNode, a task's JVM, ...",
@@ -67,7 +67,7 @@ pub const VIEWS: [View; 8] = [
     View {
         file: "phases.cfg",
         name: "Phases of tasks",
-        shows: Shows::Event(EventType::Activity(ActivityKind::Phase)),
+        shows: WindowContent::Event(EventType::Activity(ActivityKind::Phase)),
         table: Table::None,
         messages: false,
         description: "Map, shuffle, sort, reduce.",
@@ -75,7 +75,7 @@ pub const VIEWS: [View; 8] = [
     View {
         file: "phases-time.cfg",
         name: "Time in phases of tasks",
-        shows: Shows::Event(EventType::Activity(ActivityKind::Phase)),
+        shows: WindowContent::Event(EventType::Activity(ActivityKind::Phase)),
         table: Table::Time,
         messages: false,
         description: "How long each task spent in each phase.",
@@ -83,7 +83,7 @@ pub const VIEWS: [View; 8] = [
     View {
         file: "messages-by-kind.cfg",
         name: "Messages by kind",
-        shows: Shows::Event(EventType::Sent),
+        shows: WindowContent::Event(EventType::Sent),
         table: Table::None,
         messages: false,
         description: "The kind of the last message that each thread sent.",
@@ -91,7 +91,7 @@ pub const VIEWS: [View; 8] = [
     View {
         file: "waiting.cfg",
         name: "Waiting",
-        shows: Shows::InState(3),
+        shows: WindowContent::InState(3),
         table: Table::None,
         messages: false,
         description: "Where threads wait for an answer, for a block or for map outputs.",
@@ -99,7 +99,7 @@ pub const VIEWS: [View; 8] = [
     View {
         file: "connectivity.cfg",
         name: "Connectivity",
-        shows: Shows::State,
+        shows: WindowContent::State,
         table: Table::Bytes,
         messages: false,
         description: "Bytes that each process sent to each other.",
@@ -117,9 +117,9 @@ impl View {
             name = self.name,
         );
         let (thread, compose, types, filter) = match self.shows {
-            Shows::State => ("State As Is", "As Is", "All", None),
-            Shows::InState(_) => ("State As Is", "Select Range", "All", None),
-            Shows::Event(kind) => ("Last Evt Val", "As Is", "=", Some(kind)),
+            WindowContent::State => ("State As Is", "As Is", "All", None),
+            WindowContent::InState(_) => ("State As Is", "Select Range", "All", None),
+            WindowContent::Event(kind) => ("Last Evt Val", "As Is", "=", Some(kind)),
         };
         let _ = write!(
             text,
@@ -144,7 +144,7 @@ impl View {
             open = matches!(self.table, Table::None),
             level = if matches!(self.table, Table::Bytes) { "task" } else { "thread" },
         );
-        if let Shows::InState(state) = self.shows {
+        if let WindowContent::InState(state) = self.shows {
             let _ = writeln!(
                 text,
                 "window_semantic_module compose_thread Select Range {{ 2, {{ 1 {state}.000000000000, \

@@ -9,7 +9,7 @@ use super::attempts::Speculation;
 use super::capacity::ContainerId;
 use super::plan::Actor;
 use super::requests::Pending;
-use super::state::{App, Block, Model, Task, Then, TimerOwner};
+use super::state::{App, Block, Continuation, Model, Task, TimerOwner};
 use crate::kernel::{Cause, StepId, TimerPlan, Work};
 use crate::sizes::{ALLOCATE, Call, JOB_REPORT, REGISTER, SUBMIT, UNREGISTER};
 use crate::world::{CLIENT, NodeId, RESOURCE_MANAGER, node_manager};
@@ -76,7 +76,7 @@ impl Model {
         let cause = Cause::sent(submit, Evidence::Thread);
         let called = self.call((client, RESOURCE_MANAGER), SUBMIT, 0, None, &[cause]);
         let known = Cause::delivered(called.request, Evidence::Span);
-        let then = Some(Then::Submitted(app));
+        let then = Some(Continuation::Submitted(app));
         self.mark("application.submitted", Actor::daemon(RESOURCE_MANAGER), Work::Delay(0), then, &[known]);
     }
 
@@ -87,7 +87,7 @@ impl Model {
         self.apps[app as usize].localized.insert(node);
         let cause = Cause::delivered(started, Evidence::ThreadStart);
         let start_ps = self.file.cluster.master_start.ps();
-        let then = Some(Then::Registered(app));
+        let then = Some(Continuation::Registered(app));
         self.call((Actor::daemon(master), RESOURCE_MANAGER), REGISTER, start_ps, then, &[cause]);
     }
 
@@ -110,7 +110,7 @@ impl Model {
         );
         self.apps[app as usize].timer = Some(timer);
         let news = Cause::sent(wanted, Evidence::Protocol).by(timer, Carrier::Request);
-        let then = Some(Then::MapsAsked(app));
+        let then = Some(Continuation::MapsAsked(app));
         self.mark("maps.asked", Actor::daemon(RESOURCE_MANAGER), Work::Delay(0), then, &[news]);
         let poll_ps = self.file.hadoop.client_poll_ms * PS_A_MS;
         let client = self.start_timer((CLIENT, master), JOB_REPORT, poll_ps, TimerOwner::Nobody, Some(first), poll_ps);
@@ -139,7 +139,7 @@ impl Model {
             service_ps: call.service_ps,
             request_bytes: call.request,
             response_bytes: call.response,
-            hook: (!matches!(owner, TimerOwner::Nobody)).then_some(Then::Beat),
+            hook: (!matches!(owner, TimerOwner::Nobody)).then_some(Continuation::Beat),
         };
         self.owners.push(owner);
         self.kernel.start_timer(plan, cause, after_ps)
@@ -181,7 +181,7 @@ impl Model {
         self.apps[app as usize].reduces_asked += more;
         let ramped = self.mark("reduces.wanted", Actor::daemon(master), Work::Delay(0), None, &[news]);
         let asked = Cause::sent(ramped, Evidence::Protocol).by(timer, Carrier::Request);
-        let then = Some(Then::ReducesAsked(app, more));
+        let then = Some(Continuation::ReducesAsked(app, more));
         self.mark("reduces.asked", Actor::daemon(RESOURCE_MANAGER), Work::Delay(0), then, &[asked]);
     }
 
@@ -211,7 +211,7 @@ impl Model {
         let maps = state.completed.iter().map(|(_, step)| step).filter(|_| state.reduces == 0);
         let done = maps.chain(&state.reduces_done).map(|step| Cause::sent(*step, Evidence::Protocol));
         let causes: Vec<Cause> = registered.into_iter().chain(done).collect();
-        let then = Some(Then::JobFinished(app));
+        let then = Some(Continuation::JobFinished(app));
         let commit = Work::Delay(self.file.cluster.job_commit.ps());
         self.mark("job.finish", Actor::daemon(master), commit, then, &causes);
     }
@@ -226,11 +226,11 @@ impl Model {
         let left = self.call((Actor::daemon(master), RESOURCE_MANAGER), UNREGISTER, 0, None, &[cause]);
         self.release_unused(app, left.request);
         let news = cause.by(client, Carrier::Response);
-        self.mark("client.knows", Actor::daemon(CLIENT), Work::Delay(0), Some(Then::ClientKnows(app)), &[news]);
+        self.mark("client.knows", Actor::daemon(CLIENT), Work::Delay(0), Some(Continuation::ClientKnows(app)), &[news]);
         let container = self.containers.iter().position(|container| container.app == app && container.task.is_none());
         if let Some(container) = container {
             let node = self.containers[container].node;
-            let then = Some(Then::Exited(ContainerId(container as u32)));
+            let then = Some(Continuation::Exited(ContainerId(container as u32)));
             let cause = Cause::delivered(left.response, Evidence::Thread);
             self.mark("container.exit", Actor::daemon(node_manager(node)), Work::Delay(0), then, &[cause]);
         }

@@ -6,7 +6,7 @@ use trace::rows::{Evidence, MessageKind};
 use super::plan::Actor;
 use super::running::Running;
 use super::spills::SortBuffer;
-use super::state::{Model, Then};
+use super::state::{Continuation, Model};
 use crate::kernel::{Cause, StepId, Work};
 use crate::merge::merge_passes;
 use crate::sizes::{DONE, READ_REQUEST_BYTES, WINDOW, block_wire_bytes};
@@ -150,13 +150,13 @@ impl Model {
         let done = self.call((running.actor, master), DONE, 0, None, causes);
         let actor = Actor { process: master, task: Some(task) };
         let known = Cause::delivered(done.request, Evidence::Span);
-        let finish = self.mark("task.finish", actor, Work::Delay(0), Some(Then::TaskDone(task)), &[known]);
+        let finish = self.mark("task.finish", actor, Work::Delay(0), Some(Continuation::TaskDone(task)), &[known]);
         let state = &mut self.tasks[task.index()];
         state.finish = Some(finish);
         if let Some(container) = state.container {
             let manager: ProcessId = node_manager(running.node);
             let cause = Cause::delivered(done.response, Evidence::Thread);
-            let then = Some(Then::Exited(container));
+            let then = Some(Continuation::Exited(container));
             self.mark("container.exit", Actor::daemon(manager), Work::Delay(0), then, &[cause]);
         }
     }

@@ -28,7 +28,7 @@ use trace::rows::{Carrier, On, TaskKind};
 use crate::kernel::{Fired, StepId};
 pub use state::Model;
 pub(crate) use state::Task;
-use state::{Then, TimerOwner};
+use state::{Continuation, TimerOwner};
 
 impl Model {
     /// Does what follows on all that has happened, and hands to the network what is sent.
@@ -54,9 +54,9 @@ impl Model {
         }
     }
 
-    fn follow(&mut self, fired: Fired<Then>) {
+    fn follow(&mut self, fired: Fired<Continuation>) {
         match fired.hook {
-            Then::Beat(timer, half) => match (self.owners[timer.index()], half, fired.moment) {
+            Continuation::Beat(timer, half) => match (self.owners[timer.index()], half, fired.moment) {
                 (TimerOwner::Node(node), Carrier::Request, On::Sent) => self.node_reports(node),
                 (TimerOwner::Node(node), Carrier::Request, On::Delivered) => self.node_update(node, fired.step),
                 (TimerOwner::App(app), Carrier::Response, On::Sent) => self.master_response_leaves(app),
@@ -66,25 +66,25 @@ impl Model {
                 (TimerOwner::Reduce(task), Carrier::Response, On::Delivered) => self.events_are_there(task),
                 _ => {}
             },
-            Then::Submitted(app) => self.apps[app as usize].asked_master = Some(fired.step),
-            Then::Registered(app) => self.ask_maps(app, fired.step),
-            Then::MapsAsked(app) => self.maps_are_asked(app, fired.step),
-            Then::ReducesAsked(app, reduces) => self.reduces_are_asked(app, reduces, fired.step),
-            Then::TaskUp(task) if self.kernel.is_killed(task) => {}
-            Then::TaskUp(task) => match self.tasks[task.index()].kind {
+            Continuation::Submitted(app) => self.apps[app as usize].asked_master = Some(fired.step),
+            Continuation::Registered(app) => self.ask_maps(app, fired.step),
+            Continuation::MapsAsked(app) => self.maps_are_asked(app, fired.step),
+            Continuation::ReducesAsked(app, reduces) => self.reduces_are_asked(app, reduces, fired.step),
+            Continuation::TaskUp(task) if self.kernel.is_killed(task) => {}
+            Continuation::TaskUp(task) => match self.tasks[task.index()].kind {
                 TaskKind::Reduce => self.start_reduce(task, fired.step),
                 TaskKind::Map | TaskKind::Other => self.start_map(task, fired.step),
             },
-            Then::Scan(app) => self.scan(app),
-            Then::SecondAsked(task) => self.second_is_asked(task, fired.step),
-            Then::Killed(task) => self.attempt_is_killed(task, fired.step),
-            Then::Released(container) => self.container_is_released(container, fired.step),
-            Then::TaskDone(task) => self.task_done(task, fired.step),
-            Then::Exited(container) => self.container_exits(container, fired.step),
-            Then::Fetched(task, fetcher) => self.fetched(task, fetcher, fired.step),
-            Then::ShuffleEnd(task) => self.reduce_input(task, fired.step),
-            Then::JobFinished(app) => self.job_finished(app, fired.step),
-            Then::ClientKnows(app) => self.client_knows(app, fired.step),
+            Continuation::Scan(app) => self.scan(app),
+            Continuation::SecondAsked(task) => self.second_is_asked(task, fired.step),
+            Continuation::Killed(task) => self.attempt_is_killed(task, fired.step),
+            Continuation::Released(container) => self.container_is_released(container, fired.step),
+            Continuation::TaskDone(task) => self.task_done(task, fired.step),
+            Continuation::Exited(container) => self.container_exits(container, fired.step),
+            Continuation::Fetched(task, fetcher) => self.fetched(task, fetcher, fired.step),
+            Continuation::ShuffleEnd(task) => self.reduce_input(task, fired.step),
+            Continuation::JobFinished(app) => self.job_finished(app, fired.step),
+            Continuation::ClientKnows(app) => self.client_knows(app, fired.step),
         }
     }
 }

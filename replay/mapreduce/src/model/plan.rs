@@ -4,7 +4,7 @@ use netsim::units::Rate;
 use trace::ids::{ConnectionId, ProcessId, TaskId};
 use trace::rows::{Evidence, MessageKind, On};
 
-use super::state::{Model, Then};
+use super::state::{Continuation, Model};
 use crate::cluster::CoreScope;
 use crate::kernel::{Action, Cause, DraftId, NewStep, StepId, Work};
 use crate::sizes::Call;
@@ -37,7 +37,7 @@ impl Model {
         name: &'static str,
         actor: Actor,
         work: Work,
-        hook: Option<Then>,
+        hook: Option<Continuation>,
         causes: &[Cause],
     ) -> StepId {
         let hook = hook.map(|then| (On::Sent, then));
@@ -61,7 +61,7 @@ impl Model {
         message: DraftId,
         bytes: u64,
         work: Work,
-        hook: Option<Then>,
+        hook: Option<Continuation>,
         causes: &[Cause],
     ) -> StepId {
         let hook = hook.map(|then| (On::Delivered, then));
@@ -75,7 +75,7 @@ impl Model {
         (client, server): (Actor, ProcessId),
         call: Call,
         delay_ps: u64,
-        then: Option<Then>,
+        then: Option<Continuation>,
         causes: &[Cause],
     ) -> Called {
         self.call_after((client, server), call, Work::Delay(delay_ps), then, causes)
@@ -87,7 +87,7 @@ impl Model {
         (client, server): (Actor, ProcessId),
         call: Call,
         work: Work,
-        then: Option<Then>,
+        then: Option<Continuation>,
         causes: &[Cause],
     ) -> Called {
         let call = self.call_sizes.of(call);

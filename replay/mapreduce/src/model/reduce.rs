@@ -8,7 +8,7 @@ use trace::rows::{Carrier, Evidence, MessageKind};
 use super::pending_outputs::PendingOutputs;
 use super::plan::Actor;
 use super::running::Running;
-use super::state::{Fetcher, Model, Reduce, Then, TimerOwner};
+use super::state::{Continuation, Fetcher, Model, Reduce, TimerOwner};
 use crate::kernel::{Cause, StepId, Work};
 use crate::merge::merge_passes;
 use crate::sizes::{
@@ -118,7 +118,14 @@ impl Model {
         let there = (connection, true);
         let asked = self.send(running.actor, there, request, FETCH_REQUEST_BYTES, Work::Delay(0), None, &causes);
         let maps: Vec<TaskId> = taken.iter().map(|(map, _)| *map).collect();
-        self.send_outputs(task, (server, node), (connection, call), &maps, asked, Then::Fetched(task, fetcher as u32));
+        self.send_outputs(
+            task,
+            (server, node),
+            (connection, call),
+            &maps,
+            asked,
+            Continuation::Fetched(task, fetcher as u32),
+        );
         if let Some(reduce) = &mut self.reduces[task.index()] {
             reduce.connections.insert(node, connection);
             reduce.fetchers[fetcher].at = Some((node, maps));
@@ -132,7 +139,7 @@ impl Model {
         (connection, call): (ConnectionId, u32),
         maps: &[TaskId],
         asked: StepId,
-        then: Then,
+        then: Continuation,
     ) {
         let mut before = Cause::delivered(asked, Evidence::Exchange);
         let service_ps = self.fetch_service_ps(self.app_of(task), node);
@@ -246,7 +253,7 @@ impl Model {
         if causes.is_empty() {
             causes.push(Cause::delivered(reduce.assignment, Evidence::Thread));
         }
-        let then = Some(Then::ShuffleEnd(task));
+        let then = Some(Continuation::ShuffleEnd(task));
         let end = self.mark("task.shuffle_end", running.actor, Work::Delay(0), then, &causes);
         self.tasks[task.index()].shuffle_end = Some(end);
     }

@@ -10,7 +10,7 @@ use crate::world::{NodeId, World};
 
 /// A map that wants a container.
 #[derive(Debug)]
-pub(super) struct Wish {
+pub(super) struct MapRequest {
     pub(super) map: TaskId,
     /// The step by which the ResourceManager knows.
     pub(super) asked: StepId,
@@ -68,7 +68,7 @@ fn one_less<K: Ord>(counts: &mut BTreeMap<K, u32>, key: K) {
 pub(super) struct Pending {
     pub(super) asked: Option<StepId>,
     /// The lists below have their numbers.
-    wishes: Vec<Wish>,
+    requests: Vec<MapRequest>,
     by_node: BTreeMap<NodeId, VecDeque<u32>>,
     by_rack: BTreeMap<u32, VecDeque<u32>>,
     anywhere: VecDeque<u32>,
@@ -110,7 +110,7 @@ impl Pending {
 
     /// A map wants a container, if possible on one of the hosts that its split names.
     pub(super) fn add_map(&mut self, map: TaskId, asked: StepId, hosts: &[NodeId], world: &World) {
-        let number = self.wishes.len() as u32;
+        let number = self.requests.len() as u32;
         self.is_taken.push(false);
         self.maps += 1;
         for node in hosts {
@@ -121,14 +121,14 @@ impl Pending {
         }
         self.anywhere.push_back(number);
         self.asks.add(hosts, world);
-        self.wishes.push(Wish { map, asked, hosts: hosts.to_vec() });
+        self.requests.push(MapRequest { map, asked, hosts: hosts.to_vec() });
     }
 
     /// A task wants no further container.
     pub(super) fn withdraw(&mut self, task: TaskId, world: &World) {
         self.reduces.retain(|(reduce, _)| *reduce != task);
-        for number in 0..self.wishes.len() {
-            if self.wishes[number].map == task && !self.is_taken[number] {
+        for number in 0..self.requests.len() {
+            if self.requests[number].map == task && !self.is_taken[number] {
                 self.take(number, world);
             }
         }
@@ -142,13 +142,13 @@ impl Pending {
         delay: LocalityDelay,
         world: &World,
         is_known: impl Fn(StepId) -> bool,
-    ) -> Option<(&Wish, Locality)> {
+    ) -> Option<(&MapRequest, Locality)> {
         if self.maps == 0 {
             return None;
         }
         let opportunities = self.missed_opportunities + 1;
         let is_open =
-            |number: u32| (!self.is_taken[number as usize]).then(|| is_known(self.wishes[number as usize].asked));
+            |number: u32| (!self.is_taken[number as usize]).then(|| is_known(self.requests[number as usize].asked));
         let mut chosen = first(self.by_node.get_mut(&node), is_open).map(|number| (number, Locality::NodeLocal));
         if chosen.is_none() && opportunities > delay.node_locality_delay.min(delay.nodes) {
             chosen =
@@ -161,7 +161,7 @@ impl Pending {
         self.missed_opportunities = if is_near { 0 } else { opportunities };
         let (number, locality) = chosen?;
         self.take(number as usize, world);
-        Some((&self.wishes[number as usize], locality))
+        Some((&self.requests[number as usize], locality))
     }
 
     /// A node was looked at that has too little room.
@@ -180,11 +180,11 @@ impl Pending {
     fn take(&mut self, number: usize, world: &World) {
         self.is_taken[number] = true;
         self.maps -= 1;
-        self.asks.take_back(&self.wishes[number].hosts, world);
+        self.asks.take_back(&self.requests[number].hosts, world);
     }
 }
 
-/// The first wish of a list that is open, told whether the ResourceManager knows of it; none if it does not.
+/// The first request of a list that is open, told whether the ResourceManager knows of it; none if it does not.
 fn first(list: Option<&mut VecDeque<u32>>, is_open: impl Fn(u32) -> Option<bool>) -> Option<u32> {
     let list = list?;
     while let Some(number) = list.front().copied() {

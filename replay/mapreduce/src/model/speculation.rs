@@ -11,7 +11,7 @@ use super::attempts::{Watched, kind_index};
 use super::capacity::ContainerId;
 use super::plan::Actor;
 use super::running::Running;
-use super::state::{Model, Task, Then, TimerOwner};
+use super::state::{Continuation, Model, Task, TimerOwner};
 use crate::kernel::{Cause, StepId, Work};
 use crate::sizes::{STATUS_UPDATE, STOP_CONTAINERS};
 use crate::world::{RESOURCE_MANAGER, node_manager};
@@ -38,7 +38,7 @@ impl Model {
     /// A master begins to look at its tasks.
     pub(super) fn start_speculator(&mut self, app: u32) {
         if [TaskKind::Map, TaskKind::Reduce].iter().any(|kind| self.file.hadoop.speculates(*kind)) {
-            self.kernel.set_alarm(self.file.hadoop.retry_after_no_speculate_ms * PS_A_MS, Then::Scan(app));
+            self.kernel.set_alarm(self.file.hadoop.retry_after_no_speculate_ms * PS_A_MS, Continuation::Scan(app));
         }
     }
 
@@ -135,7 +135,7 @@ impl Model {
         }
         let hadoop = &self.file.hadoop;
         let pause_ms = if found { hadoop.retry_after_speculate_ms } else { hadoop.retry_after_no_speculate_ms };
-        self.kernel.set_alarm(pause_ms * PS_A_MS, Then::Scan(app));
+        self.kernel.set_alarm(pause_ms * PS_A_MS, Continuation::Scan(app));
     }
 
     /// The task of a kind that gains most by a second attempt, if one may be started (`maybeScheduleASpeculation`).
@@ -215,7 +215,7 @@ impl Model {
         let cause = Cause::sent(launch, Evidence::Timer);
         let wanted = self.mark("attempt.wanted", Actor::daemon(master), Work::Delay(since_ps), None, &[cause]);
         let news = Cause::sent(wanted, Evidence::Protocol).by(timer, Carrier::Request);
-        let then = Some(Then::SecondAsked(task));
+        let then = Some(Continuation::SecondAsked(task));
         self.mark("attempt.asked", Actor::daemon(RESOURCE_MANAGER), Work::Delay(0), then, &[news]);
     }
 
@@ -294,7 +294,7 @@ impl Model {
             let cause = Cause::sent(killed, Evidence::Thread);
             let called = self.call((Actor::daemon(master), manager), STOP_CONTAINERS, 0, None, &[cause]);
             let cause = Cause::delivered(called.request, Evidence::Span);
-            let then = Some(Then::Killed(task));
+            let then = Some(Continuation::Killed(task));
             self.mark("container.killed", Actor::daemon(manager), Work::Delay(0), then, &[cause]);
             return;
         }
@@ -307,7 +307,7 @@ impl Model {
     }
 
     fn release(&mut self, container: ContainerId, cause: Cause) {
-        let then = Some(Then::Released(container));
+        let then = Some(Continuation::Released(container));
         self.mark("container.released", Actor::daemon(RESOURCE_MANAGER), Work::Delay(0), then, &[cause]);
     }
 

@@ -24,7 +24,7 @@ const TURN_PS: u64 = 20_000_000_000;
 
 /// What follows when a step has happened, or has arrived.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Then {
+pub(crate) enum Continuation {
     /// Half a beat of a timer was sent, or has arrived.
     Beat(TimerId, Carrier),
     /// The ResourceManager has the application.
@@ -240,7 +240,7 @@ pub(super) struct Reduce {
 #[derive(Debug)]
 pub struct Model {
     pub(crate) file: JobFile,
-    pub(crate) kernel: Kernel<Then>,
+    pub(crate) kernel: Kernel<Continuation>,
     pub(crate) world: World,
     pub(crate) apps: Vec<App>,
     pub(crate) tasks: Vec<Task>,

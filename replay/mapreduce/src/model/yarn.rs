@@ -8,7 +8,7 @@ use super::behaviour::Behaviour;
 use super::capacity::ContainerId;
 use super::plan::Actor;
 use super::requests::{Locality, LocalityDelay};
-use super::state::{Block, Container, Model, Then, TimerOwner};
+use super::state::{Block, Container, Continuation, Model, TimerOwner};
 use crate::kernel::{Cause, StepId, Work};
 use crate::sizes::{DATANODE_HEARTBEAT, GET_TASK, NODE_HEARTBEAT, START_CONTAINERS};
 use crate::world::{NAME_NODE, NodeId, RESOURCE_MANAGER, data_node, node_manager};
@@ -217,7 +217,7 @@ impl Model {
         };
         let work = self.starts(node, container_start_ps);
         let child = Actor { process, task: Some(task) };
-        self.call_after((child, master), GET_TASK, work, Some(Then::TaskUp(task)), &[cause]);
+        self.call_after((child, master), GET_TASK, work, Some(Continuation::TaskUp(task)), &[cause]);
         let state = &mut self.tasks[task.index()];
         (state.node, state.process, state.container) = (Some(node), Some(process), Some(container));
         (state.start, state.launched) = (Some(start), Some(launched.request));

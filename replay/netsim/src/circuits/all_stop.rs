@@ -1,6 +1,6 @@
 //! A switch that stops as a whole for each slot of a [`MatrixScheduler`].
 
-use super::planning::{CircuitScheduler, Outlook, PlannedCircuit};
+use super::planning::{CircuitScheduler, PlannedCircuit, PlanningInput};
 use super::{DemandMatrix, MatrixScheduler, Slot};
 use crate::units::DurationPs;
 
@@ -10,16 +10,16 @@ use crate::units::DurationPs;
 pub struct AllStop<M>(pub M);
 
 impl<M: MatrixScheduler> CircuitScheduler for AllStop<M> {
-    fn plan(&mut self, outlook: &Outlook) -> Vec<PlannedCircuit> {
-        let mut left = outlook.demand.clone();
-        let mut begin = outlook.now;
+    fn plan(&mut self, input: &PlanningInput) -> Vec<PlannedCircuit> {
+        let mut left = input.demand.clone();
+        let mut begin = input.now;
         let mut circuits = Vec::new();
-        for Slot { to, duration } in self.0.slots(outlook.demand) {
+        for Slot { to, duration } in self.0.slots(input.demand) {
             let lasts = duration.ps().min(longest(&left, &to));
             if lasts == 0 {
                 continue;
             }
-            let end = begin + outlook.set_up + DurationPs(lasts);
+            let end = begin + input.set_up + DurationPs(lasts);
             for (from, to) in to.into_iter().enumerate() {
                 let cell = left.cell(from, to);
                 *cell = cell.saturating_sub(lasts);

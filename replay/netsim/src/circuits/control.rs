@@ -1,7 +1,7 @@
 //! What the controller of a demand-driven circuit switch knows, and when it looks and plans.
 
 use super::{
-    AllStop, Birkhoff, CircuitScheduler, DemandMatrix, MaxWeight, OneByOne, Outlook, PlannedCircuit, Solstice,
+    AllStop, Birkhoff, CircuitScheduler, DemandMatrix, MaxWeight, OneByOne, PlannedCircuit, PlanningInput, Solstice,
 };
 use crate::time::SimTime;
 use crate::units::DurationPs;
@@ -118,7 +118,7 @@ impl Control {
         let circuits = if demand.is_zero() {
             Vec::new()
         } else {
-            self.scheduler.plan(&Outlook {
+            self.scheduler.plan(&PlanningInput {
                 now,
                 demand: &demand,
                 since: &self.since,

@@ -19,7 +19,7 @@ pub(crate) use control::{ByDemand, Control, ControlTimes};
 pub use demand_matrix::DemandMatrix;
 pub use max_weight::MaxWeight;
 pub use one_by_one::OneByOne;
-pub use planning::{CircuitScheduler, Outlook, PlannedCircuit};
+pub use planning::{CircuitScheduler, PlannedCircuit, PlanningInput};
 pub use solstice::Solstice;
 
 use crate::units::DurationPs;

@@ -1,6 +1,6 @@
 //! Circuits one by one, without stopping the others (Sunflow's rule within a coflow, Huang and others, CoNEXT 2016).
 
-use super::planning::{CircuitScheduler, Outlook, PlannedCircuit};
+use super::planning::{CircuitScheduler, PlannedCircuit, PlanningInput};
 use crate::units::DurationPs;
 
 /// Each pair of ports that are both free gets a circuit for all that waits for it, whoever has waited longest first. No circuit is
@@ -9,21 +9,21 @@ use crate::units::DurationPs;
 pub struct OneByOne;
 
 impl CircuitScheduler for OneByOne {
-    fn plan(&mut self, outlook: &Outlook) -> Vec<PlannedCircuit> {
-        let ports = outlook.demand.size();
-        let mut free_in: Vec<bool> = outlook.inputs.iter().map(|until| *until <= outlook.now).collect();
-        let mut free_out: Vec<bool> = outlook.outputs.iter().map(|until| *until <= outlook.now).collect();
+    fn plan(&mut self, input: &PlanningInput) -> Vec<PlannedCircuit> {
+        let ports = input.demand.size();
+        let mut free_in: Vec<bool> = input.inputs.iter().map(|until| *until <= input.now).collect();
+        let mut free_out: Vec<bool> = input.outputs.iter().map(|until| *until <= input.now).collect();
         let pairs = (0..ports).flat_map(|from| (0..ports).map(move |to| (from, to)));
         let mut waiting: Vec<(usize, usize)> = pairs
-            .filter(|(from, to)| from != to && free_in[*from] && free_out[*to] && outlook.demand.get(*from, *to) > 0)
+            .filter(|(from, to)| from != to && free_in[*from] && free_out[*to] && input.demand.get(*from, *to) > 0)
             .collect();
-        waiting.sort_by_key(|(from, to)| outlook.since[from * ports + to]);
+        waiting.sort_by_key(|(from, to)| input.since[from * ports + to]);
         let mut circuits = Vec::new();
         for (from, to) in waiting {
             if free_in[from] && free_out[to] {
                 (free_in[from], free_out[to]) = (false, false);
-                let end = outlook.now + outlook.set_up + DurationPs(outlook.demand.get(from, to));
-                circuits.push(PlannedCircuit { from, to, begin: outlook.now, end });
+                let end = input.now + input.set_up + DurationPs(input.demand.get(from, to));
+                circuits.push(PlannedCircuit { from, to, begin: input.now, end });
             }
         }
         circuits

@@ -7,7 +7,7 @@ use super::DemandMatrix;
 
 /// What a scheduler of circuits knows when it plans.
 #[derive(Clone, Copy, Debug)]
-pub struct Outlook<'a> {
+pub struct PlanningInput<'a> {
     /// When the circuits that it plans may begin.
     pub now: SimTime,
     /// For how long each pair of ports would have to be connected.
@@ -37,9 +37,9 @@ pub struct PlannedCircuit {
 
 /// Decides which circuits there are, from what waits.
 pub trait CircuitScheduler {
-    /// Circuits from `outlook.now` on, in the order of their begins for each input port. None is longer than an hour, and no port is
+    /// Circuits from `input.now` on, in the order of their begins for each input port. None is longer than an hour, and no port is
     /// taken twice at a time.
-    fn plan(&mut self, outlook: &Outlook) -> Vec<PlannedCircuit>;
+    fn plan(&mut self, input: &PlanningInput) -> Vec<PlannedCircuit>;
 
     /// Whether it plans again at the end of each circuit, for the ports that are free then; else when all circuits are over.
     fn is_one_by_one(&self) -> bool {

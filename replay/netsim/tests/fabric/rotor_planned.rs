@@ -2,7 +2,7 @@
 
 use crate::common::{lab, message, packets, with_token};
 use crate::rotor::rotor;
-use netsim::circuits::{CircuitScheduler, Outlook, PlannedCircuit};
+use netsim::circuits::{CircuitScheduler, PlannedCircuit, PlanningInput};
 use netsim::fabric::packet::{PacketFabric, PacketRecord};
 use netsim::fabric::rotor::{Rotor, RotorConfig};
 use netsim::network::{CircuitFigures, Simulation};
@@ -103,13 +103,13 @@ fn keys_of_planned_circuits_are_refused_where_they_mean_nothing() {
 struct OneAtATime;
 
 impl CircuitScheduler for OneAtATime {
-    fn plan(&mut self, outlook: &Outlook) -> Vec<PlannedCircuit> {
-        let ports = outlook.demand.size();
+    fn plan(&mut self, input: &PlanningInput) -> Vec<PlannedCircuit> {
+        let ports = input.demand.size();
         let pairs = (0..ports * ports).map(|pair| (pair / ports, pair % ports));
-        let mut begin = outlook.now;
+        let mut begin = input.now;
         let mut plan = Vec::new();
-        for (from, to) in pairs.filter(|(from, to)| outlook.demand.get(*from, *to) > 0) {
-            let end = (begin + outlook.set_up).plus_ps(outlook.demand.get(from, to));
+        for (from, to) in pairs.filter(|(from, to)| input.demand.get(*from, *to) > 0) {
+            let end = (begin + input.set_up).plus_ps(input.demand.get(from, to));
             plan.push(PlannedCircuit { from, to, begin, end });
             begin = end;
         }

@@ -49,7 +49,7 @@ pub(super) struct OneFlit {
     pub delivered: Calendar<PacketId>,
     pub credits: Calendar<u32>,
     /// The same of the next cycle, while hosts and switches work: that is when most comes.
-    soon: Soon,
+    arriving: CycleArrivals,
     /// Packets that arrive in the next cycle lie in their VCs already. By switch, VCs of its inputs that ask from then on; and switches that have
     /// some.
     coming: Vec<Bits>,
@@ -88,7 +88,7 @@ impl SwitchRequests<'_> {
 
 /// What comes in a cycle.
 #[derive(Default)]
-struct Soon {
+struct CycleArrivals {
     delivered: Vec<PacketId>,
     credits: Vec<u32>,
 }
@@ -181,7 +181,7 @@ impl OneFlit {
             arrivals: Calendar::new(ahead),
             delivered: Calendar::new(ahead),
             credits: Calendar::new(ahead),
-            soon: Soon::default(),
+            arriving: CycleArrivals::default(),
             interval_end: SimTime::ZERO,
             working: Vec::new(),
             sending: Vec::new(),
@@ -215,11 +215,11 @@ impl OneFlit {
     /// Hosts and switches begin to work in the cycle `now`: until [`Self::end_work`] nothing else is done.
     pub fn begin_work(&mut self, now: u64) {
         let next = now + 1;
-        self.soon = Soon { delivered: self.delivered.take(next), credits: self.credits.take(next) };
+        self.arriving = CycleArrivals { delivered: self.delivered.take(next), credits: self.credits.take(next) };
     }
 
     pub fn end_work(&mut self, now: u64) {
-        let Soon { delivered, credits } = std::mem::take(&mut self.soon);
+        let CycleArrivals { delivered, credits } = std::mem::take(&mut self.arriving);
         self.delivered.put_back(now + 1, delivered);
         self.credits.put_back(now + 1, credits);
     }

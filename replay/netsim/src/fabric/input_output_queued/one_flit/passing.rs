@@ -42,7 +42,7 @@ impl OneFlit {
         let input = &self.inputs[state.first_input.wrapping_add(input.into()) as usize];
         let (sender_vc, told_after) = input.sender(vc.into());
         if told_after == 1 {
-            self.soon.credits.push(sender_vc);
+            self.arriving.credits.push(sender_vc);
         } else {
             self.credits.put(now.wrapping_add(told_after.into()), sender_vc);
         }
@@ -141,7 +141,7 @@ impl OneFlit {
         if !to_host {
             self.sends::<WIDE>((input, vc), id, now, ahead);
         } else if ahead == 1 {
-            self.soon.delivered.push(id);
+            self.arriving.delivered.push(id);
         } else {
             self.delivered.put(now.wrapping_add(ahead.into()), id);
         }

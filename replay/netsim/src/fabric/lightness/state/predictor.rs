@@ -23,7 +23,7 @@ pub struct Class {
 
 /// A message of which not all was handed over.
 #[derive(Clone, Copy, Debug)]
-pub struct Begun {
+pub struct OpenMessage {
     /// Bytes of all of it.
     total: u64,
     handed_over: u64,
@@ -52,16 +52,16 @@ impl Predictor {
 
     /// A part of `bytes` of a message of `of_bytes` is handed over to a flow of which `begun` is what is not complete: the size for which the
     /// message is taken.
-    pub fn part(&mut self, begun: &mut Option<Begun>, class: Class, bytes: u64, of_bytes: u64) -> u64 {
+    pub fn part(&mut self, begun: &mut Option<OpenMessage>, class: Class, bytes: u64, of_bytes: u64) -> u64 {
         let total = of_bytes.max(bytes);
         let goes_on = begun.take_if(|begun| begun.total == total && total - begun.handed_over >= bytes);
         let before = goes_on.unwrap_or_else(|| {
             if let Some(unfinished) = begun.take() {
                 self.learn(class, unfinished);
             }
-            Begun { total, handed_over: 0, predicted: self.averages.get(&class).copied().unwrap_or(0) }
+            OpenMessage { total, handed_over: 0, predicted: self.averages.get(&class).copied().unwrap_or(0) }
         });
-        let now = Begun { handed_over: before.handed_over + bytes, ..before };
+        let now = OpenMessage { handed_over: before.handed_over + bytes, ..before };
         if now.handed_over < total {
             *begun = Some(now);
         } else {
@@ -71,7 +71,7 @@ impl Predictor {
     }
 
     /// A message is over.
-    fn learn(&mut self, class: Class, message: Begun) {
+    fn learn(&mut self, class: Class, message: OpenMessage) {
         let size = message.handed_over;
         if size == 0 {
             return;

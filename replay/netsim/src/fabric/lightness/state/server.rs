@@ -1,6 +1,6 @@
 //! What servers know: their flows, packets and links.
 
-use super::predictor::Begun;
+use super::predictor::OpenMessage;
 use super::rack::RackFlow;
 use super::tor::Medium;
 use crate::fabric::ids::PacketId;
@@ -44,7 +44,7 @@ pub struct ServerFlow {
     /// Whether the server of a connection sends on it.
     pub by_server: bool,
     /// Where sizes are predicted, the message of which not all was handed over.
-    pub begun: Option<Begun>,
+    pub begun: Option<OpenMessage>,
     /// All packets below this number have arrived.
     pub received: u64,
     /// Numbers of those that arrived early.
