@@ -210,6 +210,8 @@ struct Counted {
     /// Pairs of addresses, hashed, and their places in `begins`.
     flows: HashMap<u64, u32>,
     recent: Recent,
+    /// Packets that had been counted when the last of these flows came.
+    newest: u64,
     /// Packets between two addresses by which a connection may begin, as SYN, as its answer, and as RST.
     begins: Vec<[u64; 3]>,
 }
@@ -227,10 +229,14 @@ impl Counted {
         begins[2] += u64::from(packet.has(flag::RST));
     }
 
-    /// Whether no more packets have to be counted. Where all are, what they are is looked at each time that they have doubled.
+    /// Whether no more packets have to be counted. Where all are, what they are is looked at each time that they, or their flows, have
+    /// doubled.
     fn is_enough(&self, too_much: Option<TooMuch<'_>>) -> bool {
-        self.packets >= SAMPLE_PACKETS
-            && too_much.is_none_or(|too_much| self.packets.is_power_of_two() && too_much(&self.volume()))
+        let has_doubled = || {
+            let flows = self.newest == self.packets && self.begins.len().is_power_of_two();
+            flows || self.packets.is_power_of_two()
+        };
+        self.packets >= SAMPLE_PACKETS && too_much.is_none_or(|too_much| has_doubled() && too_much(&self.volume()))
     }
 
     fn flow_of(&mut self, packet: &PacketView<'_>) -> u32 {
@@ -242,6 +248,7 @@ impl Counted {
         let number = *self.flows.entry(hash).or_insert(next);
         if number == next {
             self.begins.push([0; 3]);
+            self.newest = self.packets;
         }
         self.recent.keep(packet, number, forward);
         number

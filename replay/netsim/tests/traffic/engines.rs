@@ -124,11 +124,20 @@ fn engines_and_threads_do_not_show_in_what_is_measured() {
 /// Behind the measurement a run looks every 40 ns whether it is over; a window has 1,282, and only the last one needs all its looks.
 #[test]
 fn few_looks_cut_a_window_and_none_shows_in_what_is_measured() {
-    for (load, pattern) in [(0.5, "uniform"), (0.9, "uniform"), (1.4, "uniform"), (0.9, "transpose")] {
+    let near = TREE.replace("\"4 packets\"", "\"20 packets\"");
+    // What is on the way there arrives some hundred windows later.
+    let far = near.replace("70ns", "300us");
+    let cases = [
+        (0.5, "uniform", &near, 90),
+        (0.9, "uniform", &near, 90),
+        (1.4, "uniform", &near, 90),
+        (0.9, "transpose", &near, 90),
+        (0.5, "uniform", &far, 2_000),
+    ];
+    for (load, pattern, fabric, drain_us) in cases {
         let traffic = format!(
-            "pattern = \"{pattern}\"\nload = {load}\nsize = \"1500B\"\nwarm_up = \"1us\"\nmeasurement = \"10.24us\"\ndrain = \"90us\""
+            "pattern = \"{pattern}\"\nload = {load}\nsize = \"1500B\"\nwarm_up = \"1us\"\nmeasurement = \"10.24us\"\ndrain = \"{drain_us}us\""
         );
-        let fabric = &TREE.replace("\"4 packets\"", "\"20 packets\"");
         let events = outcome(&traffic, fabric, EngineKind::Events, 1);
         for threads in [1, 2, 3] {
             let windows = outcome(&traffic, fabric, EngineKind::Windows, threads);

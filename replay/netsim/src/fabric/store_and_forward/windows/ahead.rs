@@ -56,15 +56,15 @@ impl<T> Ahead<T> {
         near.or_else(far)
     }
 
-    /// The near windows behind `window`, the present one, that have items.
+    /// The near windows behind `window`, the present one or a later one, that have items.
     pub fn near_behind(&self, window: u64) -> impl Iterator<Item = u64> {
         let used = self.used;
         (window + 1..self.end).filter(move |window| used >> Self::slot(*window) & 1 == 1)
     }
 
-    /// Items of windows that are not near.
-    pub fn far(&self) -> impl Iterator<Item = &T> {
-        self.far.values().flatten().map(|(_, item)| item)
+    /// The items of windows behind `window` that are not near.
+    pub fn far_behind(&self, window: u64) -> impl Iterator<Item = &T> {
+        self.far.values().flatten().filter(move |(of, _)| *of > window).map(|(_, item)| item)
     }
 
     /// All items of `window`, which is near, are about to be taken.
