@@ -136,7 +136,8 @@ struct Exponential {
 impl Exponential {
     /// The upper bits of a mantissa by which its part is found.
     const PART_BITS: u32 = 7;
-    /// How far a logarithm may be off at most, of 37 and of rounding: it is off by less than 2^-47.
+    /// Gaps nearer than this, times the mean one, to where rounding changes are left to `log1p`. Both ways differ by less than 2^-45: by the
+    /// roundings of logarithms up to 37, by those of their products with the mean, and by the terms left out.
     const UNSURE: f64 = 1.0 / (1u64 << 44) as f64;
 
     fn new() -> Self {
