@@ -48,7 +48,7 @@ impl<O: Observer> Simulation for Bus<O> {
     }
 
     fn figures(&self) -> NetworkFigures {
-        let bus = LinkFigures { name: "bus".to_owned(), bytes: self.bytes, ..LinkFigures::default() };
+        let bus = LinkFigures { name: "bus".into(), bytes: self.bytes, ..LinkFigures::default() };
         NetworkFigures { events: self.on_the_way.processed(), links: vec![bus], ..NetworkFigures::default() }
     }
 }

@@ -4,6 +4,7 @@
 //! ([`crate::engine`]). A network knows hosts, flows and bytes; it does not know Hadoop.
 
 use crate::time::SimTime;
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 /// A host of the network, counted from 0.
@@ -46,7 +47,7 @@ pub struct Delivery {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkFigures {
     /// The name of the link, for people: "w1->r0", "r0->core".
-    pub name: String,
+    pub name: CompactString,
     /// Its rate in bits per second; 0 where it has none (an ideal network).
     pub rate_bps: u64,
     /// Bytes that crossed it, headers included.

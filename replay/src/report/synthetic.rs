@@ -116,7 +116,7 @@ fn one(detail: &TrafficDetail, point: &PointDetail) -> Element {
     let headers = ["latency", "count", "mean", "deviation", "median", "p95", "p99", "most"];
     let links = point.links.iter().map(|link| {
         vec![
-            link.name.clone(),
+            link.name.to_string(),
             format::rate(link.rate_bps),
             link.utilisation.map_or_else(|| "–".to_owned(), format::share),
             format::bytes(link.bytes),

@@ -91,7 +91,7 @@ impl ShuffleCase {
             links_s: links,
             host_links_s: hosts,
             slowdown: both.map(|(links, hosts)| links.mean / hosts.mean),
-            busiest: busiest.map(|(link, _)| topology.link_name(link.into())).unwrap_or_default(),
+            busiest: busiest.map(|(link, _)| topology.link_name(link.into()).into_string()).unwrap_or_default(),
             busiest_bytes: busiest.map_or(0, |(_, bytes)| bytes / runs.max(1)),
         }
     }

@@ -233,7 +233,7 @@ impl LinkDetail {
     fn new(link: &LinkFigures, job_time_s: f64) -> Self {
         let capacity = link.rate_bps as f64 * job_time_s;
         Self {
-            name: link.name.clone(),
+            name: link.name.to_string(),
             rate_bps: link.rate_bps,
             bytes: link.bytes,
             packets: link.packets,

@@ -170,7 +170,7 @@ impl LinkMeter {
             past.take_in(self.bytes_now, self.packets_now, self.has_queue.then_some(self.queue_now));
         }
         LinkFigures {
-            name: name.to_owned(),
+            name: name.into(),
             rate_bps: rate.bps().unwrap_or(0),
             bytes: past.bytes,
             packets: past.packets,

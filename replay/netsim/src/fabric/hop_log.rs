@@ -137,7 +137,7 @@ impl HopLog {
                 flit: (row.flit != ALL).then_some(row.flit),
                 event: row.event,
                 node: nodes.place(node.0, || topology.name(node).to_owned()),
-                link: links.place(row.link.0, || topology.link_name(row.link)),
+                link: links.place(row.link.0, || topology.link_name(row.link).into_string()),
                 port: port(topology, node, own),
                 vl: row.vl,
             }

@@ -312,7 +312,7 @@ impl Routes {
     /// A circle in words.
     fn shown(&self, topology: &Topology, cycle: &[(LinkId, u8)]) -> String {
         let name = |(link, class): &(LinkId, u8)| match self.classes() {
-            1 => topology.link_name(*link),
+            1 => topology.link_name(*link).into_string(),
             _ => format!("{} (class {class})", topology.link_name(*link)),
         };
         cycle.iter().map(name).collect::<Vec<_>>().join(", ")

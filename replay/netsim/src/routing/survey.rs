@@ -71,7 +71,7 @@ impl Routes {
         // The first of those that have as many.
         let used =
             ways.iter().enumerate().filter(between).max_by_key(|(link, ways)| (**ways, std::cmp::Reverse(*link)));
-        let name = |link: usize| topology.link_name(LinkId(u32::try_from(link).unwrap_or(u32::MAX)));
+        let name = |link: usize| topology.link_name(LinkId(u32::try_from(link).unwrap_or(u32::MAX))).into_string();
         Ok(Survey {
             pairs,
             #[expect(clippy::cast_precision_loss, reason = "a mean of at most 2^53 pairs")]

@@ -1,5 +1,6 @@
 //! What came out of a run, as numbers.
 
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 use super::virtual_lanes::{VlUse, virtual_lanes};
@@ -58,7 +59,7 @@ impl Distribution {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkUse {
     /// Its name.
-    pub name: String,
+    pub name: CompactString,
     /// Its rate in bits per second; 0 = it has none.
     pub rate_bps: u64,
     /// Bytes that crossed it in the measurement, flits filled up.
@@ -292,10 +293,10 @@ fn evolution(series: &Series, end: SimTime) -> Vec<SeriesSpan> {
 fn queues(raw: &Raw) -> Vec<QueueUse> {
     let names = raw.figures.links.iter().flat_map(|link| (0..raw.lanes).map(|lane| (&link.name, lane)));
     let used = names.zip(&raw.occupancy).filter(|(_, times)| times.iter().skip(1).any(|time| *time > 0));
-    let queue = |((link, lane), times): ((&String, u32), &Vec<u64>)| {
+    let queue = |((link, lane), times): ((&CompactString, u32), &Vec<u64>)| {
         let all = float(times.iter().sum());
         let shares = times.iter().map(|time| float(*time) / all).collect();
-        QueueUse { link: link.clone(), lane, shares }
+        QueueUse { link: link.to_string(), lane, shares }
     };
     used.map(queue).collect()
 }

@@ -7,6 +7,7 @@ use super::tree::Tree;
 use crate::count::count;
 use crate::csr::Csr;
 use crate::units::{Buffer, Rate};
+use compact_str::CompactString;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -105,9 +106,12 @@ impl Topology {
 
     /// A link's name: "w1->rack1".
     #[must_use]
-    pub fn link_name(&self, link: LinkId) -> String {
+    pub fn link_name(&self, link: LinkId) -> CompactString {
         let link = self.link(link);
-        format!("{}->{}", self.name(link.from), self.name(link.to))
+        let mut name = CompactString::from(self.name(link.from));
+        name.push_str("->");
+        name.push_str(self.name(link.to));
+        name
     }
 
     /// All links, in order of their ids.

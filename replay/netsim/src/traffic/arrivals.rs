@@ -37,17 +37,34 @@ impl Gaps {
     #[must_use]
     #[inline]
     pub fn next(&self, host: u32, count: u64, before: Moment) -> Moment {
+        self.moment(host, count, before, self.drawn(host, count))
+    }
+
+    /// What is drawn for message `count` of `host`: the gap in front of it in picoseconds, or the flit times before it that have none; with `fixed`
+    /// nothing.
+    #[must_use]
+    #[inline]
+    pub fn drawn(&self, host: u32, count: u64) -> u64 {
         match self.arrivals {
-            // Flit times are numbered from 0; the first may have a message, too.
-            Arrivals::Bernoulli => {
-                let gap = self.failures(host, count);
-                if count == 0 { gap } else { before.saturating_add(gap).saturating_add(1) }
-            }
+            Arrivals::Bernoulli => self.failures(host, count),
             Arrivals::Exponential => {
                 let bits = draw(self.seed, Drawn::Gap, host, count);
                 let gap = self.exponential.as_ref().and_then(|known| known.gap(bits >> SPARE_BITS, self.gap_ps));
-                before.saturating_add(gap.unwrap_or_else(|| gap_of(unit(bits), self.gap_ps)))
+                gap.unwrap_or_else(|| gap_of(unit(bits), self.gap_ps))
             }
+            Arrivals::Fixed => 0,
+        }
+    }
+
+    /// The moment of message `count` of `host`, for which this was `drawn`; `before` is that of the message before, 0 at the start.
+    #[must_use]
+    #[inline]
+    pub fn moment(&self, host: u32, count: u64, before: Moment, drawn: u64) -> Moment {
+        match self.arrivals {
+            // Flit times are numbered from 0; the first may have a message, too.
+            Arrivals::Bernoulli if count == 0 => drawn,
+            Arrivals::Bernoulli => before.saturating_add(drawn).saturating_add(1),
+            Arrivals::Exponential => before.saturating_add(drawn),
             Arrivals::Fixed => {
                 let phase = unit(draw(self.seed, Drawn::Phase, host, 0));
                 #[expect(clippy::cast_precision_loss, reason = "2^53 messages of a host are out of reach")]
@@ -167,10 +184,11 @@ impl Exponential {
         let mantissa = f64::from_bits((bits & MANTISSA) | 1.0f64.to_bits());
         let part = (bits >> (MANTISSA_BITS - Self::PART_BITS)) as usize % (1 << Self::PART_BITS);
         let (reciprocal, ln_reciprocal) = self.parts[part];
-        // Smaller than 2^-8: the next term is below 2^-50.
+        // Smaller than 2^-8: the next term is below 2^-50. Terms are added in pairs, which the processor reckons side by side.
         let above = mantissa * reciprocal - 1.0;
+        let square = above * above;
         let ln_above =
-            above * (1.0 - above * (1.0 / 2.0 - above * (1.0 / 3.0 - above * (1.0 / 4.0 - above * (1.0 / 5.0)))));
+            above - square * ((1.0 / 2.0 - above * (1.0 / 3.0)) + square * (1.0 / 4.0 - above * (1.0 / 5.0)));
         let gap = (halvings * LN_2 + ln_reciprocal - ln_above) * mean;
         // 0 or more, or less than 0 by rounding.
         let whole = gap as i64;

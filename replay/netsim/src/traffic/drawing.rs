@@ -79,10 +79,23 @@ impl Drawing {
     /// When `host` hands over the message behind those of `source`; `None` if not before the run's end.
     #[inline]
     pub(super) fn next_time(&self, host: u32, source: &mut Source) -> Option<SimTime> {
+        let drawn = self.drawn(host, source.count);
+        self.time_of(host, source, drawn)
+    }
+
+    /// What is drawn for the time of message `count` of `host`.
+    #[inline]
+    pub(super) fn drawn(&self, host: u32, count: u64) -> u64 {
+        self.gaps.drawn(host, count)
+    }
+
+    /// When `host` hands over the message behind those of `source`, for whose time this was `drawn`; `None` if not before the run's end.
+    #[inline]
+    pub(super) fn time_of(&self, host: u32, source: &mut Source, drawn: u64) -> Option<SimTime> {
         if self.destinations.is_silent(host) || self.plan.count.is_some_and(|most| source.count >= most) {
             return None;
         }
-        source.moment = self.gaps.next(host, source.count, source.moment);
+        source.moment = self.gaps.moment(host, source.count, source.moment, drawn);
         let at = match self.plan.arrivals {
             Arrivals::Bernoulli => match self.whole_cycle_ps {
                 Some(cycle_ps) => source.moment.saturating_mul(cycle_ps),

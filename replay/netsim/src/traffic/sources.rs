@@ -321,6 +321,15 @@ const fn injection(message: Message, room: Admission) -> Injection {
     }
 }
 
+/// A host by itself: 32 bytes.
+pub(super) struct HostSource {
+    source: Source,
+    /// When it hands over its next message; [`SimTime::MAX`] if it hands over no more.
+    next: SimTime,
+    /// What is drawn for the time of the message behind that one: a gap takes so long to reckon that it is at hand when it is asked for.
+    drawn: u64,
+}
+
 /// The messages of some hosts, host by host.
 pub(super) enum HostSources<'a> {
     /// At random times, to the destinations of a pattern.
@@ -329,8 +338,8 @@ pub(super) enum HostSources<'a> {
         drawing: &'a Drawing,
         /// The lowest host.
         first: u32,
-        /// From that host on, and when each hands over its next message.
-        sources: Vec<(Source, Option<SimTime>)>,
+        /// From that host on.
+        sources: Vec<HostSource>,
     },
     /// From a table.
     Table {
@@ -356,8 +365,8 @@ impl<'a> HostSources<'a> {
             Sending::Drawn(drawing) => {
                 let source = |host: u32| {
                     let mut source = Source::default();
-                    let next = drawing.next_time(host, &mut source);
-                    (source, next)
+                    let next = drawing.next_time(host, &mut source).unwrap_or(SimTime::MAX);
+                    HostSource { source, next, drawn: drawing.drawn(host, 1) }
                 };
                 Self::Drawn { drawing, first, sources: (first..end).map(source).collect() }
             }
@@ -375,7 +384,9 @@ impl HostMessages for HostSources<'_> {
     #[inline]
     fn next_time(&self, host: HostIndex) -> Option<SimTime> {
         match self {
-            Self::Drawn { first, sources, .. } => sources[(host.0 - first) as usize].1,
+            Self::Drawn { first, sources, .. } => {
+                Some(sources[(host.0 - first) as usize].next).filter(|next| *next < SimTime::MAX)
+            }
             Self::Table { messages, first, of_hosts, counts, .. } => {
                 let place = (host.0 - first) as usize;
                 let number = of_hosts.row(place).get(usize::try_from(counts[place]).ok()?)?;
@@ -388,10 +399,13 @@ impl HostMessages for HostSources<'_> {
     fn take(&mut self, host: HostIndex) -> Option<Message> {
         match self {
             Self::Drawn { drawing, first, sources } => {
-                let (source, next) = &mut sources[(host.0 - *first) as usize];
+                let HostSource { source, next, drawn } = &mut sources[(host.0 - *first) as usize];
                 let count = source.count;
                 source.count += 1;
-                *next = drawing.next_time(host.0, source);
+                *next = drawing.time_of(host.0, source, *drawn).unwrap_or(SimTime::MAX);
+                if *next < SimTime::MAX {
+                    *drawn = drawing.drawn(host.0, count + 2);
+                }
                 drawing.message(host.0, count)
             }
             Self::Table { messages, first, of_hosts, counts, flows } => {

@@ -132,7 +132,7 @@ proptest! {
         let topology = case.config.topology.build(&case.hosts).unwrap();
         let mut slow = input_queued::count(&case.config, &topology, &case.traffic, None, false).crossed;
         let (_, log) = logged(fabric(), &case, all(true));
-        let numbers = (0..topology.links().len()).map(|link| (topology.link_name(link.into()), link));
+        let numbers = (0..topology.links().len()).map(|link| (topology.link_name(link.into()).into_string(), link));
         let numbers: BTreeMap<String, usize> = numbers.collect();
         prop_assume!(numbers.len() == topology.links().len(), "links between the same switches have one name");
         let crossed = |rows: &[LoggedHop]| -> Crossed {

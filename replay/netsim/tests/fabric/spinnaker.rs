@@ -131,7 +131,7 @@ fn tables_by_source_lead_copies_to_several_hosts_and_else_straight_on() {
     assert_eq!((packet.arrived.0 / CYCLE_PS, packet.switches), (5 * 8 + 4, 4));
     assert!(network.observer().lost.is_empty());
     let crossed: Vec<String> =
-        network.figures().links.iter().filter(|link| link.packets > 0).map(|link| link.name.clone()).collect();
+        network.figures().links.iter().filter(|link| link.packets > 0).map(|link| link.name.to_string()).collect();
     assert_eq!(crossed.len(), 1 + 3 + 2, "{crossed:?}");
     // One that is for host 1 has come there when its copy has come to host 3, too; one for host 9 comes nowhere.
     for (to, arrives, lost) in [(1, Some(3 * 8 + 2), None), (9, None, Some(5 * 8 + 4))] {

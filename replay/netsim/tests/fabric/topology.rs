@@ -26,7 +26,7 @@ fn the_labs_network_is_two_racks_and_a_cable() {
     assert_eq!(topology.host_node(2), NodeId(3));
     let mut path = Vec::new();
     Router::new(RoutingConfig::Ecmp, 1).way(&topology, NodeId(0), NodeId(3), 0, &mut path);
-    let ways: Vec<String> = path.iter().map(|link| topology.link_name(*link)).collect();
+    let ways: Vec<String> = path.iter().map(|link| topology.link_name(*link).into_string()).collect();
     assert_eq!(ways, ["m1->/r1", "/r1->/r2", "/r2->w2"]);
 }
 

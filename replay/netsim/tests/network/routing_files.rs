@@ -29,7 +29,7 @@ fn a_file_is_followed_with_comments_and_blank_lines_left_out() {
     let text = "# rack 0\n0 1 3 3\n\n3 3 0 1 # rack 1\n- - - -\n0 0 1 1\n";
     let routes = Routes::from_table(text, "r.txt", &topology).unwrap();
     let way = walk(&topology, &routes, (0, 2), (0, 0), |_| 0);
-    let names: Vec<String> = way.iter().map(|step| topology.link_name(step.link)).collect();
+    let names: Vec<String> = way.iter().map(|step| topology.link_name(step.link).into_string()).collect();
     assert_eq!(names, ["h0->rack0", "rack0->core1", "core1->rack1", "rack1->h2"]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("r.txt");

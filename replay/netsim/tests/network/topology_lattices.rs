@@ -192,7 +192,7 @@ fn faults_take_both_directions_of_the_cables_that_are_named() {
     let sound = build("shape = \"torus\"\nsize = [4, 4]");
     let torn = build("shape = \"torus\"\nsize = [4, 4]\nfaults = [[\"r0.0\", \"r1.0\"], [\"r3.3\", \"r3.0\"]]");
     let names = |topology: &Topology| -> BTreeSet<String> {
-        (0..topology.links().len()).map(|link| topology.link_name(link.into())).collect()
+        (0..topology.links().len()).map(|link| topology.link_name(link.into()).into_string()).collect()
     };
     let lost: Vec<String> = names(&sound).difference(&names(&torn)).cloned().collect();
     assert_eq!(lost, ["r0.0->r1.0", "r1.0->r0.0", "r3.0->r3.3", "r3.3->r3.0"]);

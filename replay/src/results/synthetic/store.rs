@@ -141,7 +141,7 @@ fn write_links(folder: &Path, results: &TrafficResults) -> Result<(), StoreError
     let row = |(point, seed, link): (u32, u64, &LinkUse)| TrafficLinkResult {
         point,
         seed,
-        link: link.name.clone(),
+        link: link.name.to_string(),
         rate_bps: link.rate_bps,
         bytes: link.bytes,
         utilisation: link.utilisation,
@@ -154,7 +154,7 @@ fn write_links(folder: &Path, results: &TrafficResults) -> Result<(), StoreError
         let row = |(vl, utilisation): (u32, &f64)| LaneResult {
             point,
             seed,
-            link: link.name.clone(),
+            link: link.name.to_string(),
             vl,
             utilisation: *utilisation,
         };

@@ -7,6 +7,7 @@ mod replays;
 mod routers;
 mod run;
 mod scale;
+mod two_threads;
 
 use std::fs;
 use std::path::PathBuf;
@@ -76,6 +77,11 @@ fn main() -> Result<()> {
     }
     for name in wanted(&scale::AGAINST_HEAP, &options) {
         figures.extend(scale::against_heap(name, options.runs)?);
+    }
+    for case in two_threads::CASES {
+        if options.wants(&two_threads::name_of(case)) {
+            figures.push(two_threads::two_threads(case, options.runs)?);
+        }
     }
     for name in wanted(&scale::SCALE, &options) {
         figures.extend(scale::at_scale(name, options.runs)?);

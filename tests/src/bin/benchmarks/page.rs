@@ -74,6 +74,7 @@ their own (a cycle of CAMINOS' link is the time of a flit), `adaptive` on trees 
 `bubble` on the torus; at load .9 it has 15 VLs, as a packet keeps its VL here. `input-output-queued` has CAMINOS' router itself, `input-queued` that of BookSim2. BookSim2 is not
 run here: on one machine it did so much of what CAMINOS did (500 k flit-hops a second beside 1.548 M for ft64-p8-0.5), and its speed here is that share of CAMINOS' in the same run.
 `omni-path` and `spinnaker` stand alone: OpaSim's program is not public, and no other program gives figures of SpiNNaker's routers. `insee-torus` and `insee-tree` do so where INSEE's program is not there (`benchmarks --insee FSIN`).
+`two-threads-*` is how much faster a run is on two threads than on one; its peer is what the machine itself gains by its second core, with two runs that have nothing to do with each other.
 `ethernet-*` are TCP connections across a whole tree, beside the same packets over `store-and-forward`; `replay-*` is the golden terasort; `goal-*` are schedules as LogGOPSim's `schedgen` makes them, of 65,536 ranks with messages of 8 bytes, over `ideal`.
 `replay` asks the system for huge pages, the peers take what they are given. Speeds are per second of CPU time of one thread. What is simulated: `tests/bench/`. A flit-hop is a flit through a switch.
 

@@ -1,8 +1,8 @@
 //! Runs the simulator.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -45,26 +45,46 @@ pub fn simulate(name: &str) -> Result<Value> {
 
 /// The same with values of the experiment replaced, as `--set` takes them.
 pub fn simulate_with(name: &str, sets: &[&str]) -> Result<Value> {
-    let results = std::env::temp_dir().join(format!("hadoptic-bench-{}", std::process::id()));
-    let experiment = Path::new(CASES).join(format!("{name}.toml"));
-    let mut command = Command::new(REPLAY);
-    command.arg("run").arg(experiment).args(["--threads", "1", "--json", "--force"]).arg("--out").arg(&results);
-    command.args(sets.iter().flat_map(|set| ["--set", set]));
-    let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {command:?}"))?;
+    let mut run = Running::start(name, sets, 1, "")?;
     let mut memory = 0;
-    while child.try_wait()?.is_none() {
-        memory = memory_peak_bytes(child.id()).unwrap_or(memory);
+    while run.child.try_wait()?.is_none() {
+        memory = memory_peak_bytes(run.child.id()).unwrap_or(memory);
         thread::sleep(Duration::from_millis(20));
     }
-    let summary = json_of(&command, &child.wait_with_output()?);
-    let links = trace_tables::read_rows::<LinkPackets>(&results);
-    let _ = fs::remove_dir_all(&results);
-    let (mut summary, links) = (summary?, links?);
+    let links = trace_tables::read_rows::<LinkPackets>(&run.results);
+    let (mut summary, links) = (run.finish()?, links?);
     // Hosts are `h0`, `h1`, ... in all topologies that are run here.
     let from_switches = links.iter().filter(|row| !row.link.starts_with('h')).map(|row| row.packets);
     summary["memory_peak_bytes"] = memory.into();
     summary["packets_from_switches"] = from_switches.sum::<u64>().into();
     Ok(summary)
+}
+
+/// An experiment that runs.
+pub struct Running {
+    command: Command,
+    child: Child,
+    results: PathBuf,
+}
+
+impl Running {
+    /// Starts one, with values replaced and on so many threads; `label` tells it from others that run beside it.
+    pub fn start(name: &str, sets: &[&str], threads: usize, label: &str) -> Result<Self> {
+        let results = std::env::temp_dir().join(format!("hadoptic-bench-{}{label}", std::process::id()));
+        let experiment = Path::new(CASES).join(format!("{name}.toml"));
+        let mut command = Command::new(REPLAY);
+        command.arg("run").arg(experiment).args(["--threads", &threads.to_string(), "--json", "--force"]);
+        command.arg("--out").arg(&results).args(sets.iter().flat_map(|set| ["--set", set]));
+        let child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {command:?}"))?;
+        Ok(Self { command, child, results })
+    }
+
+    /// Its summary; its results are removed.
+    pub fn finish(self) -> Result<Value> {
+        let output = self.child.wait_with_output();
+        let _ = fs::remove_dir_all(&self.results);
+        json_of(&self.command, &output?)
+    }
 }
 
 pub fn number(of: &Value, key: &str) -> Result<f64> {

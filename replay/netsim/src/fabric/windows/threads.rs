@@ -139,21 +139,23 @@ impl Threads {
 
 /// What `of` makes of the numbers below `count`, in their order, in `shares` shares, each on a thread of its own; and what other threads than this one
 /// computed for it, in seconds.
-pub(in crate::fabric) fn in_shares<R: Send>(
+pub(in crate::fabric) fn in_shares<R: Send, I: Iterator<Item = R>>(
     count: usize,
     shares: usize,
-    of: impl Fn(Range<usize>) -> Vec<R> + Sync,
+    of: impl Fn(Range<usize>) -> I + Sync,
 ) -> (Vec<R>, f64) {
     let share = count.div_ceil(shares.max(1)).max(1);
     if share >= count {
-        return (of(0..count), 0.0);
+        return (of(0..count).collect(), 0.0);
     }
     thread::scope(|scope| {
         let of = &of;
         let ranges = (share..count).step_by(share).map(|first| first..count.min(first + share));
-        let others: Vec<_> = ranges.map(|range| scope.spawn(move || (of(range), thread_cpu_s()))).collect();
-        let mut made = of(0..share);
-        made.reserve_exact(count.saturating_sub(made.len()));
+        let collected = |range| (of(range).collect::<Vec<R>>(), thread_cpu_s());
+        let others: Vec<_> = ranges.map(|range| scope.spawn(move || collected(range))).collect();
+        // Room for all at once: what this thread makes is not moved again.
+        let mut made = Vec::with_capacity(count);
+        made.extend(of(0..share));
         let mut others_cpu_s = 0.0;
         for other in others {
             let (more, cpu_s) = other.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked));
@@ -287,7 +289,7 @@ mod tests {
     fn shares_are_put_together_in_order() {
         for count in [0, 1, 2, 7, 100] {
             for shares in [0, 1, 2, 3, 7, 200] {
-                let (made, _) = in_shares(count, shares, |range| range.map(|number| number * 3).collect());
+                let (made, _) = in_shares(count, shares, |range| range.map(|number| number * 3));
                 assert_eq!(made, (0..count).map(|number| number * 3).collect::<Vec<_>>(), "{count} in {shares}");
             }
         }

@@ -17,6 +17,9 @@ use crate::network::{HostIndex, Token};
 use crate::time::SimTime;
 use crate::topology::NodeId;
 
+/// Hosts of which nothing is read ahead: what fewer need is in the cache anyway.
+const HOSTS_OF_A_CACHE: usize = 1 << 12;
+
 /// A message that is being cut into packets.
 #[derive(Clone, Copy)]
 struct Sending {
@@ -90,9 +93,10 @@ impl<M: HostMessages> Hosts<M> {
         output: &mut impl HostOutput,
     ) {
         self.due.turn_to(window);
+        let reads_ahead = self.nodes.len() > HOSTS_OF_A_CACHE;
         for word in 0..self.due.words() {
             let mut bits = self.due.take(window, word);
-            if bits & bits.wrapping_sub(1) != 0 {
+            if reads_ahead && bits & bits.wrapping_sub(1) != 0 {
                 self.read_ahead(shared, word * WORD, bits);
             }
             while let Some(bit) = take_lowest(&mut bits) {

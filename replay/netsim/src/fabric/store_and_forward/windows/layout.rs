@@ -7,7 +7,7 @@ use crate::fabric::windows::levels;
 use crate::topology::{LinkId, NodeId, Topology};
 
 /// Ports of a block at most, unless a single switch has more.
-const BLOCK_PORTS: usize = 1_024;
+const BLOCK_PORTS: usize = 2_048;
 
 /// Blocks of a part at most, but for those that the last levels begin.
 const MAX_BLOCKS: usize = 1 << 15;

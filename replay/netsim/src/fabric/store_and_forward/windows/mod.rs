@@ -86,7 +86,7 @@ impl Windowed {
             Part::new(&shared, number, observer.for_part(), messages(&hosts))
         };
         let (parts, others_cpu_s) = windows::in_shares(shared.layout.parts.len(), shares(&shared), |numbers| {
-            (0..).zip(&shared.layout.parts).skip(numbers.start).take(numbers.len()).map(part).collect()
+            (0..).zip(&shared.layout.parts).skip(numbers.start).take(numbers.len()).map(part)
         });
         Run::new(shared, parts, observer, |_, _| {}).with_cpu_of_others(others_cpu_s)
     }
@@ -95,7 +95,7 @@ impl Windowed {
 /// What `of` makes of each link and its port; and what other threads computed for it, in seconds.
 fn of_links<R: Send>(shared: &Shared, of: impl Fn(LinkId, PortPlace) -> R + Sync) -> (Vec<R>, f64) {
     windows::in_shares(shared.topology.links().len(), shares(shared), |ids| {
-        ids.map(|id| LinkId(count(id))).map(|link| of(link, shared.port(link))).collect()
+        ids.map(|id| LinkId(count(id))).map(|link| of(link, shared.port(link)))
     })
 }
 

@@ -14,6 +14,9 @@ const WORD: usize = 64;
 /// Packets of a port that are sorted one by one: more are sorted at once.
 const FEW: u32 = 16;
 
+/// Ports for each packet of a block up to which all ports are looked at: where there are more, it is noted which have packets.
+const PORTS_OF_A_PACKET: usize = 8;
+
 /// A packet that has come.
 #[derive(Clone, Copy)]
 struct Arrival {
@@ -38,16 +41,22 @@ pub(super) struct Order {
     sorted: Vec<Arrival>,
     /// How many packets each port has, then where its next one goes; 0 where there is none.
     counts: Vec<u32>,
-    /// A bit for each port that has packets.
+    /// How many ports the block has.
+    ports: usize,
+    /// Whether all of them are looked at.
+    is_dense: bool,
+    /// A bit for each port that has packets, where not all are looked at.
     taken: Vec<u64>,
     /// Ports with many packets: where these are.
     crowded: Vec<Range<usize>>,
 }
 
 impl Order {
-    /// Begins with a block of `ports` ports.
-    pub fn begin(&mut self, ports: usize) {
+    /// Begins with a block of `ports` ports and about so many packets.
+    pub fn begin(&mut self, ports: usize, packets: usize) {
         self.packets.clear();
+        self.ports = ports;
+        self.is_dense = ports / PORTS_OF_A_PACKET <= packets;
         if self.counts.len() < ports {
             self.counts.resize(ports, 0);
             self.taken.resize(ports.div_ceil(WORD), 0);
@@ -60,15 +69,14 @@ impl Order {
         self.packets.push(Arrival { key: u64::from(port) << u32::BITS | u64::from(offset), number: number as u32 });
         let port = port as usize;
         self.counts[port] = self.counts[port].wrapping_add(1);
-        self.taken[port / WORD] |= 1 << (port % WORD);
+        if !self.is_dense {
+            self.taken[port / WORD] |= 1 << (port % WORD);
+        }
     }
 
-    /// The ports that have packets.
+    /// The ports of all packets.
     pub fn ports(&self) -> impl Iterator<Item = usize> {
-        self.taken.iter().enumerate().flat_map(|(word, bits)| {
-            let mut rest = *bits;
-            std::iter::from_fn(move || take_lowest(&mut rest).map(|bit| word * WORD + bit as usize))
-        })
+        self.packets.iter().map(|packet| packet.port())
     }
 
     /// Puts all packets in order. `arrival` says of a packet when it arrives, and by which link.
@@ -78,13 +86,16 @@ impl Order {
         if self.sorted.len() < self.packets.len() {
             self.sorted.resize(self.packets.len().next_power_of_two(), *first);
         }
-        self.lay_out();
+        if self.is_dense {
+            self.lay_out_all();
+        } else {
+            self.lay_out_taken();
+        }
         let sorted = &mut self.sorted[..self.packets.len()];
         let mut has_ties = false;
         let mut before = 0;
         for place in 0..sorted.len() {
             let Arrival { key, .. } = sorted[place];
-            self.counts[sorted[place].port()] = 0;
             if key <= before {
                 has_ties |= insert(sorted, place);
             }
@@ -101,8 +112,30 @@ impl Order {
         }
     }
 
-    /// Lays packets out by port; where a port has many, in the order of time.
-    fn lay_out(&mut self) {
+    /// Lays packets out by port, where most ports have some.
+    fn lay_out_all(&mut self) {
+        let (mut begin, mut most) = (0u32, 0);
+        for count in &mut self.counts[..self.ports] {
+            let packets = std::mem::replace(count, begin);
+            begin = begin.wrapping_add(packets);
+            most = most.max(packets);
+        }
+        self.distribute();
+        if most > FEW {
+            // A port's packets end where those of the next one begin.
+            let mut begin = 0;
+            for end in &self.counts[..self.ports] {
+                if end - begin > FEW {
+                    self.sorted[begin as usize..*end as usize].sort_unstable_by_key(|packet| packet.key);
+                }
+                begin = *end;
+            }
+        }
+        self.counts[..self.ports].fill(0);
+    }
+
+    /// The same where most ports have none.
+    fn lay_out_taken(&mut self) {
         let mut begin = 0u32;
         for (word, bits) in self.taken.iter_mut().enumerate() {
             let mut bits = std::mem::take(bits);
@@ -115,13 +148,22 @@ impl Order {
                 begin = end;
             }
         }
+        self.distribute();
+        for packet in &self.packets {
+            self.counts[packet.port()] = 0;
+        }
+        for packets in self.crowded.drain(..) {
+            self.sorted[packets].sort_unstable_by_key(|packet| packet.key);
+        }
+    }
+
+    /// Puts each packet where the next one of its port goes.
+    #[inline(always)]
+    fn distribute(&mut self) {
         for packet in &self.packets {
             let place = &mut self.counts[packet.port()];
             self.sorted[*place as usize] = *packet;
             *place = place.wrapping_add(1);
-        }
-        for packets in self.crowded.drain(..) {
-            self.sorted[packets].sort_unstable_by_key(|packet| packet.key);
         }
     }
 
@@ -161,9 +203,9 @@ mod tests {
         #[test]
         fn packets_come_by_port_time_and_rank(
             packets in prop::collection::vec((0u32..100, 0u32..1 << 20, 0u32..50), 0..300),
-            (few, apart) in (1u32..101, 0u32..20),
+            (few, apart, spread) in (1u32..101, 0u32..20, 1u32..50),
         ) {
-            let packets: Vec<_> = packets.into_iter().map(|(port, at, link)| (port % few, at >> apart << apart, link)).collect();
+            let packets: Vec<_> = packets.into_iter().map(|(port, at, link)| (port % few * spread, at >> apart << apart, link)).collect();
             let mut order = Order::default();
             let arrival = |number: usize| {
                 let (_, offset, link) = packets[number];
@@ -173,16 +215,13 @@ mod tests {
             let mut expected: Vec<_> = packets.iter().map(|packet| rank(*packet)).collect();
             expected.sort_unstable();
             for _ in 0..2 {
-                order.begin(few as usize);
+                order.begin((few * spread) as usize, packets.len());
                 for (number, (port, offset, _)) in packets.iter().enumerate() {
                     order.put(*port, *offset, number);
                 }
-                let ports: Vec<_> = order.ports().collect();
+                prop_assert!(order.ports().eq(packets.iter().map(|(port, ..)| *port as usize)));
                 order.sort(arrival);
                 let sorted: Vec<_> = (0..order.len()).map(|place| order.packet(place)).collect();
-                let mut met: Vec<_> = sorted.iter().map(|(port, _)| *port).collect();
-                met.dedup();
-                prop_assert_eq!(ports, met);
                 let got: Vec<_> = sorted.iter().map(|(port, number)| {
                     assert_eq!(packets[*number].0 as usize, *port);
                     rank(packets[*number])

@@ -238,11 +238,10 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
         let (first, begin) = (block.ports.start, self.outbox.begin);
         let limit = end.since_ps(begin);
         let arrivals = &self.outbox.arrivals;
-        self.order.begin(block.ports.len());
-        let mut arrived = 0;
+        let packets = arrivals.numbers(bucket).map(|numbers| numbers.len()).sum();
+        self.order.begin(block.ports.len(), packets);
         // One loop a step, so that the loads of many packets are under way together.
         for numbers in arrivals.numbers(bucket) {
-            arrived += numbers.len();
             for (number, hop) in numbers.clone().zip(arrivals.items(numbers)) {
                 if u64::from(hop.offset) >= limit {
                     self.late.push(*hop);
@@ -253,7 +252,7 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
                 }
             }
         }
-        self.arrived += (arrived - self.late.len()) as u64;
+        self.arrived += (packets - self.late.len()) as u64;
         if self.ports.len() > PORTS_OF_A_CACHE {
             self.ports.prefetch(self.order.ports().map(|port| first as usize + port));
         }
@@ -274,7 +273,7 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
         let hop = self.outbox.arrivals.get(number);
         let at = self.outbox.begin.plus_ps(hop.offset.into());
         match self.ports.offer(port, at, hop.bytes) {
-            Some(arrives) => self.outbox.goes_on(shared, self.ports.get(port), arrives, number),
+            Some((arrives, port)) => self.outbox.goes_on(shared, port, arrives, number),
             None => {
                 self.dropped += 1;
                 self.observer.dropped(&hop.lost(at));

@@ -7,6 +7,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::hint::select_unpredictable;
 
+use compact_str::CompactString;
+
 use super::shared::Shared;
 use crate::count::count;
 use crate::fabric::port::Passage;
@@ -25,7 +27,9 @@ struct LinkClass {
     rate: Rate,
     /// From a packet's last bit until it is dealt with at the other end.
     delay_ps: u64,
-    buffer: Buffer,
+    /// The most packets that may wait, and the most bytes of them.
+    max_packets: u64,
+    max_bytes: u64,
     /// The time of a packet of the largest size, if that is a whole number; else 0.
     step_ps: u64,
     by_step: Divisor,
@@ -141,10 +145,10 @@ impl Ports {
         Passage { started: SimTime(begin), sent: SimTime(self.ports[port].free_ps), arrives: SimTime(arrives) }
     }
 
-    /// Offers a packet of `bytes` at `now`: when it arrives at the other end, or `None` if it is dropped.
+    /// Offers a packet of `bytes` at `now`: when it arrives at the other end, and the port; or `None` if it is dropped.
     #[inline(always)]
-    pub fn offer(&mut self, port: usize, now: SimTime, bytes: u32) -> Option<SimTime> {
-        let state = &mut self.ports[port];
+    pub fn offer(&mut self, port: usize, now: SimTime, bytes: u32) -> Option<(SimTime, &OutPort)> {
+        let state = &self.ports[port];
         let class = &self.classes[state.class as usize];
         if bytes != self.largest || class.step_ps == 0 || state.remainder != 0 || state.list != NONE {
             return self.offer_uneven(port, now, bytes);
@@ -159,16 +163,17 @@ impl Ports {
             self.count_drop(port);
             return None;
         }
+        let state = &mut self.ports[port];
         state.queue_max = state.queue_max.max(queued_bytes);
         state.free_ps = start.saturating_add(class.step_ps);
         state.bytes += u64::from(bytes);
         state.packets += 1;
-        Some(SimTime(state.free_ps.saturating_add(class.delay_ps)))
+        Some((SimTime(state.free_ps.saturating_add(class.delay_ps)), state))
     }
 
     /// The same where packets do not follow each other in even steps.
     #[inline(never)]
-    fn offer_uneven(&mut self, port: usize, now: SimTime, bytes: u32) -> Option<SimTime> {
+    fn offer_uneven(&mut self, port: usize, now: SimTime, bytes: u32) -> Option<(SimTime, &OutPort)> {
         let free = self.ports[port].free_ps;
         if free > now.0 && !self.queue(port, now.0, bytes) {
             self.count_drop(port);
@@ -178,7 +183,7 @@ impl Ports {
             self.drop_list(port);
         }
         let (_, arrives) = self.take(port, now.0, bytes);
-        Some(SimTime(arrives))
+        Some((SimTime(arrives), &self.ports[port]))
     }
 
     #[cold]
@@ -338,7 +343,7 @@ impl PortCounts {
 }
 
 /// What was counted at a port, as [`PortCounts::of`] has it, as the figures of link `name` with `rate`.
-pub(super) fn link_figures(name: String, rate: Rate, counts: [u64; 4]) -> LinkFigures {
+pub(super) fn link_figures(name: CompactString, rate: Rate, counts: [u64; 4]) -> LinkFigures {
     let [bytes, packets, queue_max_bytes, drops] = counts;
     let rate_bps = rate.bps().unwrap_or(0);
     LinkFigures { name, rate_bps, bytes, packets, drops, queue_max_bytes, intervals: None }
@@ -349,10 +354,16 @@ impl LinkClass {
         let mut remainder = 0;
         let time = link.rate.next_time_ps(largest, &mut remainder);
         let step_ps = if remainder == 0 { time } else { 0 };
+        let (max_packets, max_bytes) = match link.buffer {
+            Buffer::Packets(most) => (most.into(), u64::MAX),
+            Buffer::Bytes(most) => (u64::MAX, most),
+            Buffer::Unlimited => (u64::MAX, u64::MAX),
+        };
         Self {
             rate: link.rate,
             delay_ps: link.delay_ps.saturating_add(extra_ps),
-            buffer: link.buffer,
+            max_packets,
+            max_bytes,
             step_ps,
             by_step: Divisor::new(step_ps),
         }
@@ -367,11 +378,7 @@ impl LinkClass {
     /// Whether `queued` packets of `bytes` bytes together may wait.
     #[inline]
     fn has_room(&self, queued: u64, bytes: u64) -> bool {
-        match self.buffer {
-            Buffer::Packets(most) => queued <= u64::from(most),
-            Buffer::Bytes(most) => bytes <= most,
-            Buffer::Unlimited => true,
-        }
+        queued <= self.max_packets && bytes <= self.max_bytes
     }
 }
 

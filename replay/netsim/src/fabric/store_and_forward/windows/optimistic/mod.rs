@@ -43,7 +43,7 @@ impl Windowed {
             Part::new(number.into(), of, Switches::new(&shared, number, observer.for_part(), messages(&hosts)))
         };
         let (parts, others_cpu_s) = windows::in_shares(of, shares(&shared), |numbers| {
-            (0..).zip(&shared.layout.parts).skip(numbers.start).take(numbers.len()).map(part).collect()
+            (0..).zip(&shared.layout.parts).skip(numbers.start).take(numbers.len()).map(part)
         });
         rounds.cost.others_cpu_s += others_cpu_s;
         Optimistic { parts, rounds, observer, shared }

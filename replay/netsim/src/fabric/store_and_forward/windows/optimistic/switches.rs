@@ -93,7 +93,7 @@ impl<O: PartObserver, M: HostMessages> Model for Switches<O, M> {
 
     fn run(&mut self, _shared: &Shared, at: SimTime, place: usize, hop: &Hop) -> (SavedPort, Option<Sent<Hop>>) {
         let before = self.ports.save(place);
-        let arrives = self.ports.offer(place, at, hop.bytes);
+        let arrives = self.ports.offer(place, at, hop.bytes).map(|(arrives, _)| arrives);
         let port = self.ports.get(place);
         let on = |arrives| sent(port, arrives, hop.onto(port.link, port.to));
         (before, arrives.map(on))
