@@ -11,7 +11,7 @@ use crate::fabric::FabricError;
 use crate::fabric::optimistic::OptimisticOptions;
 use crate::fabric::packet::{LinkTime, PacketRecord};
 use crate::fabric::windowed::Windowed;
-use crate::fabric::windows::{WindowProgress, WindowedRun, WindowsCost, WindowsWanted};
+use crate::fabric::windows::{LastStops, WindowProgress, WindowedRun, WindowsCost, WindowsWanted};
 use crate::network::HostIndex;
 use crate::statistics::{Meter, ParallelCost, SeriesRow};
 use crate::time::SimTime;
@@ -102,12 +102,9 @@ pub(super) fn drive(
         stopped = run.run_before(now, &mut look);
     }
     let after = (!stopped).then(|| run.lane_bytes(now));
-    while !stopped && now < last && outstanding(&run) > 0 {
-        // A look within a window runs a part of it. It can be left out where it would find a packet under way.
-        let goes_on = run.outlasts_window(now, |at| (from..until).contains(&at));
-        let border = if goes_on { end_of_window(now, run.window_ps()) } else { SimTime::ZERO };
-        now = next_look(now, until, plan.look_ps()).max(border).min(last);
-        stopped = run.run_before(now, &mut look);
+    if !stopped {
+        let stops = Drain { from, until, last, look_ps: plan.look_ps(), window_ps: run.window_ps() };
+        (now, stopped) = run.run_stops(now, &mut look, &stops);
     }
     let end = if stopped { stopped_at } else { now };
     let mut lane_bytes = after.unwrap_or_else(|| run.lane_bytes(end));
@@ -144,6 +141,34 @@ pub(super) fn drive(
     Outcome { raw, meter, records, cpu_s: others_cpu_s, parallel }
 }
 
+/// What is under way when the measurement ends: from then on it is looked now and then whether all of it has arrived.
+struct Drain {
+    /// From when until when what is handed over counts.
+    from: SimTime,
+    until: SimTime,
+    /// When the run ends at the latest.
+    last: SimTime,
+    look_ps: u64,
+    window_ps: u64,
+}
+
+impl LastStops<Meter> for Drain {
+    fn awaited(&self, meter: &Meter) -> i64 {
+        let (counted, ended) = meter.counted();
+        counted.cast_signed() - ended.cast_signed()
+    }
+
+    fn counts(&self, handed_over: SimTime) -> bool {
+        (self.from..self.until).contains(&handed_over)
+    }
+
+    /// A look within a window runs a part of it. It is left out where it would find a packet under way.
+    fn next(&self, now: SimTime, outlasts: bool) -> Option<SimTime> {
+        let border = if outlasts { end_of_window(now, self.window_ps) } else { SimTime::ZERO };
+        (now < self.last).then(|| next_look(now, self.until, self.look_ps).max(border).min(self.last))
+    }
+}
+
 /// The first look later than `now`; they are counted from the end of the measurement, `until`.
 const fn next_look(now: SimTime, until: SimTime, look_ps: u64) -> SimTime {
     until.plus_ps((now.since_ps(until) / look_ps + 1).saturating_mul(look_ps))
@@ -161,11 +186,4 @@ fn row(run: &impl WindowedRun<Meter>, index: usize) -> SeriesRow {
         sum.add(&row);
         sum
     })
-}
-
-/// Packets that count and are under way.
-fn outstanding(run: &impl WindowedRun<Meter>) -> u64 {
-    let counted = run.observers().map(Meter::counted);
-    let (sent, ended) = counted.fold((0, 0), |sum, meter| (sum.0 + meter.0, sum.1 + meter.1));
-    sent - ended
 }

@@ -19,7 +19,7 @@ pub(super) use levels::levels;
 pub(super) use meeting::Meeting;
 pub(super) use parts::Parts;
 pub(super) use run::{ObservedPart, Run};
-pub use seam::{HostMessages, PartObserver, WindowedRun};
+pub use seam::{HostMessages, LastStops, PartObserver, WindowedRun};
 pub(super) use threads::{Part, in_shares};
 pub use threads::{WindowProgress, WindowsCost};
 pub use wanted::{HOSTS_OF_A_THREAD, Unsuited, WindowsWanted};

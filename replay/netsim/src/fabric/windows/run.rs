@@ -1,13 +1,16 @@
 //! A network that is run in windows, by its parts.
 
-use super::seam::{PartObserver, WindowedRun};
-use super::threads::{Part, Threads, WindowProgress, WindowsCost};
+use super::seam::{LastStops, PartObserver, WindowedRun, stop_by_stop};
+use super::threads::{Part, Stops, Threads, WindowProgress, WindowsCost};
 use crate::network::NetworkFigures;
 use crate::time::SimTime;
 
 /// A part of a network whose packets an observer sees, and what is told of the network by all of them.
 pub(in crate::fabric) trait ObservedPart: Part + Sized {
     type Observer: PartObserver;
+
+    /// Whether nothing needs to be made ready before parts run until a time.
+    const IS_READY: bool = false;
 
     fn observer(&self) -> &Self::Observer;
 
@@ -63,6 +66,19 @@ impl<P: ObservedPart, B: FnMut(&mut P::Shared, SimTime)> WindowedRun<P::Observer
     fn run_before(&mut self, until: SimTime, look: impl FnMut(WindowProgress) -> bool) -> bool {
         (self.prepare)(&mut self.shared, until);
         self.threads.run_before(&mut self.parts, &self.shared, until, look)
+    }
+
+    fn run_stops(
+        &mut self,
+        now: SimTime,
+        look: impl FnMut(WindowProgress) -> bool,
+        stops: &(impl LastStops<P::Observer> + Sync),
+    ) -> (SimTime, bool) {
+        if P::IS_READY && self.parts.len() > 1 {
+            self.threads.run_stops(&mut self.parts, &self.shared, now, look, &StopsOfParts(stops))
+        } else {
+            stop_by_stop(self, now, look, stops)
+        }
     }
 
     fn on_threads(&mut self, threads: usize) {
@@ -129,5 +145,22 @@ impl<P: ObservedPart, B: FnMut(&mut P::Shared, SimTime)> WindowedRun<P::Observer
         let (figures, others_cpu_s) = P::take_figures(&mut self.parts, &self.shared, events);
         self.threads.cost.others_cpu_s += others_cpu_s;
         figures
+    }
+}
+
+/// The last stops of a run, as its parts see them.
+struct StopsOfParts<'a, S>(&'a S);
+
+impl<P: ObservedPart, S: LastStops<P::Observer>> Stops<P> for StopsOfParts<'_, S> {
+    fn awaited(&self, part: &P) -> i64 {
+        self.0.awaited(part.observer())
+    }
+
+    fn outlasts(&self, part: &P, window: u64) -> bool {
+        part.outlasts(window, &|handed_over| self.0.counts(handed_over))
+    }
+
+    fn next(&self, now: SimTime, outlasts: bool) -> Option<SimTime> {
+        self.0.next(now, outlasts)
     }
 }

@@ -30,11 +30,56 @@ pub trait PartObserver: Observer + Send + Sync + Sized {
     fn merge(&mut self, other: Self);
 }
 
+/// At which times a run that has sent all that counts looks whether that has arrived.
+pub trait LastStops<O> {
+    /// What counts and has not arrived, as one part's observer has seen it: what others have seen makes it whole.
+    fn awaited(&self, observer: &O) -> i64;
+
+    /// Whether a packet counts that was handed over at a time.
+    fn counts(&self, handed_over: SimTime) -> bool;
+
+    /// The stop behind `now`, the time up to which it has run; `None` if there is none. `outlasts`: a packet that counts is certainly under way at
+    /// the end of the window in which `now` lies.
+    fn next(&self, now: SimTime, outlasts: bool) -> Option<SimTime>;
+}
+
+/// [`WindowedRun::run_stops`], one run after the other.
+pub(in crate::fabric) fn stop_by_stop<O: PartObserver>(
+    run: &mut impl WindowedRun<O>,
+    mut now: SimTime,
+    mut look: impl FnMut(WindowProgress) -> bool,
+    stops: &impl LastStops<O>,
+) -> (SimTime, bool) {
+    while run.observers().map(|observer| stops.awaited(observer)).sum::<i64>() != 0 {
+        let outlasts = run.outlasts_window(now, |at| stops.counts(at));
+        let Some(next) = stops.next(now, outlasts) else { break };
+        now = next;
+        if run.run_before(now, &mut look) {
+            return (now, true);
+        }
+    }
+    (now, false)
+}
+
 /// A network that is run in windows, or optimistically.
 pub trait WindowedRun<O: PartObserver> {
     /// Runs until `until`, that instant not included. `look` is called between two windows (optimistically: when it is known
     /// before which time all is sure); when it returns true, the run stops there. Returns whether it did.
     fn run_before(&mut self, until: SimTime, look: impl FnMut(WindowProgress) -> bool) -> bool;
+
+    /// Runs on from `now`, where it is, stop by stop until nothing is awaited any more or there are no more stops. Returns where it is then, and
+    /// whether `look` stopped it.
+    fn run_stops(
+        &mut self,
+        now: SimTime,
+        look: impl FnMut(WindowProgress) -> bool,
+        stops: &(impl LastStops<O> + Sync),
+    ) -> (SimTime, bool)
+    where
+        Self: Sized,
+    {
+        stop_by_stop(self, now, look, stops)
+    }
 
     /// Runs on at most `threads` threads, each with parts next to each other; without it, on as many as there are cores.
     fn on_threads(&mut self, threads: usize);

@@ -1,9 +1,9 @@
 //! Parts on threads, window by window, until a time.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::{panic, thread};
 
 use super::meeting::Meeting;
@@ -81,7 +81,6 @@ impl WindowsCost {
     /// Adds what another thread took for the same windows.
     fn add(&mut self, other: Self) {
         self.remote_events += other.remote_events;
-        self.barrier_wait_s += other.barrier_wait_s;
         self.others_cpu_s += other.others_cpu_s;
     }
 }
@@ -112,29 +111,77 @@ impl Threads {
             self.cost.windows += ran.cost.windows;
             return ran.stopped;
         }
+        self.run_on_threads(parts, shared, (from, until), &mut look, |_, _, _: &[P]| None).stopped
+    }
+
+    /// The same from stop to stop on the same threads, the first one at `now`, where it is. Returns the last one, and whether `look` stopped it.
+    pub fn run_stops<P: Part>(
+        &mut self,
+        parts: &mut [P],
+        shared: &P::Shared,
+        now: SimTime,
+        mut look: impl FnMut(WindowProgress) -> bool,
+        stops: &(impl Stops<P> + Sync),
+    ) -> (SimTime, bool) {
+        let next = |exchange: &Exchange<P::Mail>, (number, now): (usize, SimTime), parts: &[P]| {
+            let awaited = parts.iter().map(|part| stops.awaited(part)).sum();
+            let is_over = exchange.all_awaited(number, awaited)? == 0;
+            let outlasts = !is_over && parts.iter().any(|part| stops.outlasts(part, now.0 / P::width(shared)));
+            let outlasts = exchange.any_outlasts(number, outlasts)?;
+            if is_over { None } else { stops.next(now, outlasts) }
+        };
+        let ran = self.run_on_threads(parts, shared, (self.window, now), &mut look, next);
+        self.window = ran.until.0 / P::width(shared);
+        (ran.until, ran.stopped)
+    }
+
+    /// Runs `parts`, several ones, from the window `from` on until a time, then until the next one as long as `next` says one: of the stop with a
+    /// number at a time, and the parts of a thread.
+    fn run_on_threads<P: Part>(
+        &mut self,
+        parts: &mut [P],
+        shared: &P::Shared,
+        (from, until): (u64, SimTime),
+        look: &mut impl FnMut(WindowProgress) -> bool,
+        next: impl Fn(&Exchange<P::Mail>, (usize, SimTime), &[P]) -> Option<SimTime> + Sync,
+    ) -> Ran {
         // A thread more than there are cores would only wait for one of them at each window.
         let of_a_thread = parts.len().div_ceil(self.most.clamp(1, parts.len().max(1))).max(1);
         let exchange = Exchange::new(parts.len(), parts.len().div_ceil(of_a_thread));
         let (mine, others) = parts.split_at_mut(of_a_thread.min(parts.len()));
         thread::scope(|scope| {
             let groups = (1..).zip(others.chunks_mut(of_a_thread)).map(|(group, parts)| {
-                let exchange = &exchange;
+                let (exchange, next) = (&exchange, &next);
                 scope.spawn(move || {
-                    let ran = together(parts, group * of_a_thread, shared, exchange, from, until, &mut |_| false);
+                    let first = group * of_a_thread;
+                    let ran = together((parts, first), shared, exchange, (from, until), &mut |_| false, next);
                     WindowsCost { others_cpu_s: thread_cpu_s(), ..ran.cost }
                 })
             });
             let groups: Vec<_> = groups.collect();
-            let ran = together(mine, 0, shared, &exchange, from, until, &mut look);
+            let ran = together((mine, 0), shared, &exchange, (from, until), look, &next);
             self.cost.threads = groups.len() + 1;
             self.cost.windows += ran.cost.windows;
             self.cost.add(ran.cost);
             for group in groups {
                 self.cost.add(group.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked)));
             }
-            ran.stopped
+            self.cost.barrier_wait_s += Duration::from_nanos(exchange.waited_ns.load(Ordering::Relaxed)).as_secs_f64();
+            ran
         })
     }
+}
+
+/// Where a run stops, and looks whether it is over.
+pub(in crate::fabric) trait Stops<P> {
+    /// What is awaited of a part: that of all parts together is 0 if the run is over.
+    fn awaited(&self, part: &P) -> i64;
+
+    /// Whether something that is awaited is certainly still to come to a part behind the window in which the stop lies.
+    fn outlasts(&self, part: &P, window: u64) -> bool;
+
+    /// The stop behind `now`; `None` if there is none. `outlasts`: whether that is so of any part.
+    fn next(&self, now: SimTime, outlasts: bool) -> Option<SimTime>;
 }
 
 /// What `of` makes of the numbers below `count`, in their order, in `shares` shares, each on a thread of its own; and what other threads than this one
@@ -166,9 +213,11 @@ pub(in crate::fabric) fn in_shares<R: Send, I: Iterator<Item = R>>(
     })
 }
 
-/// What a thread did until a time.
+/// What a thread did.
 #[derive(Default)]
 struct Ran {
+    /// The time until which it ran, unless it was told to stop.
+    until: SimTime,
     /// Whether it was told to stop.
     stopped: bool,
     cost: WindowsCost,
@@ -186,7 +235,7 @@ fn alone<P: Part>(
     until: SimTime,
     look: &mut impl FnMut(WindowProgress) -> bool,
 ) -> Ran {
-    let mut ran = Ran::default();
+    let mut ran = Ran { until, ..Ran::default() };
     while let Some(window) = part.next_window(shared, from).filter(|window| begin::<P>(shared, *window) < until) {
         part.run_window(shared, window, until);
         ran.cost.windows += 1;
@@ -202,10 +251,15 @@ fn alone<P: Part>(
 /// What threads share while they run parts that send each other `M`.
 struct Exchange<M> {
     meeting: Meeting,
+    /// How long threads have waited for each other, added up.
+    waited_ns: AtomicU64,
     /// The next window and one, or 0 to stop. Three in turns: one is agreed on while the one before is made ready again.
     next: [AtomicU64; 3],
     /// From each part to each, two in turns: one is filled while the other is read.
     mail: [Vec<Vec<Mutex<M>>>; 2],
+    /// What is awaited at a stop, and whether any of it is sure to be still to come behind its window; two in turns.
+    awaited: [AtomicI64; 2],
+    outlasts: [AtomicBool; 2],
 }
 
 impl<M: Default> Exchange<M> {
@@ -214,53 +268,84 @@ impl<M: Default> Exchange<M> {
         let mail = || (0..parts).map(|_| row()).collect();
         Self {
             meeting: Meeting::new(count(threads)),
+            waited_ns: AtomicU64::new(0),
             next: [u64::MAX, u64::MAX, u64::MAX].map(AtomicU64::new),
             mail: [mail(), mail()],
+            awaited: [const { AtomicI64::new(0) }; 2],
+            outlasts: [const { AtomicBool::new(false) }; 2],
         }
+    }
+
+    /// Waits for all threads. Returns whether they all came.
+    fn meets(&self) -> bool {
+        let came = Instant::now();
+        let all_came = self.meeting.wait();
+        self.waited_ns.fetch_add(u64::try_from(came.elapsed().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        all_came
     }
 
     /// Waits for all threads, and says which window is next; `None` if one of them wants to stop, or has panicked.
     fn agree(&self, round: usize, mine: Option<u64>) -> Option<u64> {
         let next = &self.next[round % 3];
         next.fetch_min(mine.map_or(0, |window| window.saturating_add(1)), Ordering::Relaxed);
-        if !self.meeting.wait() {
+        if !self.meets() {
             return None;
         }
         self.next[(round + 2) % 3].store(u64::MAX, Ordering::Relaxed);
         next.load(Ordering::Relaxed).checked_sub(1)
     }
+
+    /// What all threads await at the stop with a number, of which `mine` is a thread's; `None` if one has panicked.
+    fn all_awaited(&self, stop: usize, mine: i64) -> Option<i64> {
+        self.awaited[stop % 2].fetch_add(mine, Ordering::Relaxed);
+        self.meets().then(|| self.awaited[stop % 2].load(Ordering::Relaxed))
+    }
+
+    /// Whether any thread says so at the stop with a number, behind [`Self::all_awaited`]; `None` if one has panicked.
+    fn any_outlasts(&self, stop: usize, mine: bool) -> Option<bool> {
+        // Nobody looks at those of the stop before any more, nor at those of the next one yet.
+        self.awaited[(stop + 1) % 2].store(0, Ordering::Relaxed);
+        self.outlasts[(stop + 1) % 2].store(false, Ordering::Relaxed);
+        self.outlasts[stop % 2].fetch_or(mine, Ordering::Relaxed);
+        self.meets().then(|| self.outlasts[stop % 2].load(Ordering::Relaxed))
+    }
 }
 
-/// Runs the parts of one thread, of which the first has the number `first`.
+/// Runs the parts of one thread, of which the first has the number `first`, until a time and from there on as long as `next` says one.
 fn together<P: Part>(
-    parts: &mut [P],
-    first: usize,
+    (parts, first): (&mut [P], usize),
     shared: &P::Shared,
     exchange: &Exchange<P::Mail>,
-    mut from: u64,
-    until: SimTime,
+    (mut from, until): (u64, SimTime),
     look: &mut impl FnMut(WindowProgress) -> bool,
+    next: &impl Fn(&Exchange<P::Mail>, (usize, SimTime), &[P]) -> Option<SimTime>,
 ) -> Ran {
     let _member = exchange.meeting.member();
-    let (mut ran, mut border) = (Ran::default(), begin::<P>(shared, from));
+    let (mut ran, mut border) = (Ran { until, ..Ran::default() }, begin::<P>(shared, from));
+    let mut stops = 0;
     for round in 0.. {
         let mine = parts.iter().filter_map(|part| part.next_window(shared, from)).min().unwrap_or(u64::MAX);
-        let came = Instant::now();
         let window = exchange.agree(round, Some(mine).filter(|_| !ran.stopped));
-        ran.cost.barrier_wait_s += came.elapsed().as_secs_f64();
         for (number, part) in (first..).zip(&mut *parts) {
             for row in &exchange.mail[(round + 1) % 2] {
                 part.take_in(shared, border, &mut row[number].lock().unwrap_or_else(PoisonError::into_inner));
             }
         }
-        let Some(window) = window.filter(|window| begin::<P>(shared, *window) < until) else { break };
+        let Some(window) = window else { break };
+        if begin::<P>(shared, window) >= ran.until {
+            let Some(until) = next(exchange, (stops, ran.until), parts) else { break };
+            stops += 1;
+            from = ran.until.0 / P::width(shared);
+            (ran.until, border) = (until, begin::<P>(shared, from));
+            continue;
+        }
         for (number, part) in (first..).zip(&mut *parts) {
-            part.run_window(shared, window, until);
+            part.run_window(shared, window, ran.until);
             ran.cost.remote_events += send(part, &exchange.mail[round % 2][number]);
         }
         ran.cost.windows += 1;
         from = window + 1;
-        border = begin::<P>(shared, from).min(until);
+        border = begin::<P>(shared, from).min(ran.until);
         ran.stopped =
             look(WindowProgress { now: begin::<P>(shared, from), events: parts.first().map_or(0, Part::events) });
     }

@@ -147,6 +147,8 @@ fn shares(shared: &Shared) -> usize {
 impl<O: PartObserver, M: HostMessages> ObservedPart for Part<O, M> {
     type Observer = O;
 
+    const IS_READY: bool = true;
+
     fn observer(&self) -> &O {
         &self.observer
     }
