@@ -114,7 +114,7 @@ impl Threads {
         self.run_on_threads(parts, shared, (from, until), &mut look, |_, _, _: &[P]| None).stopped
     }
 
-    /// The same from stop to stop on the same threads, the first one at `now`, where it is. Returns the last one, and whether `look` stopped it.
+    /// The same from stop to stop on the same threads, from the one at `now` on, where it is. Returns the last one, and whether `look` stopped it.
     pub fn run_stops<P: Part>(
         &mut self,
         parts: &mut [P],
@@ -123,14 +123,22 @@ impl Threads {
         mut look: impl FnMut(WindowProgress) -> bool,
         stops: &(impl Stops<P> + Sync),
     ) -> (SimTime, bool) {
+        let outlasts = |parts: &[P], now: SimTime| {
+            let window = now.0 / P::width(shared);
+            parts.iter().any(|part| stops.outlasts(part, window))
+        };
+        // Where it is nothing is run again.
+        if parts.iter().map(|part| stops.awaited(part)).sum::<i64>() == 0 {
+            return (now, false);
+        }
+        let Some(until) = stops.next(now, outlasts(parts, now)) else { return (now, false) };
         let next = |exchange: &Exchange<P::Mail>, (number, now): (usize, SimTime), parts: &[P]| {
             let awaited = parts.iter().map(|part| stops.awaited(part)).sum();
             let is_over = exchange.all_awaited(number, awaited)? == 0;
-            let outlasts = !is_over && parts.iter().any(|part| stops.outlasts(part, now.0 / P::width(shared)));
-            let outlasts = exchange.any_outlasts(number, outlasts)?;
+            let outlasts = exchange.any_outlasts(number, !is_over && outlasts(parts, now))?;
             if is_over { None } else { stops.next(now, outlasts) }
         };
-        let ran = self.run_on_threads(parts, shared, (self.window, now), &mut look, next);
+        let ran = self.run_on_threads(parts, shared, (self.window, until), &mut look, next);
         self.window = ran.until.0 / P::width(shared);
         (ran.until, ran.stopped)
     }
