@@ -1,4 +1,4 @@
-//! One run on two threads, beside two runs at once on one thread each: what the machine gains by its second core at best.
+//! One run on two threads, beside two runs at once on one thread each: about what the machine gains by its second core.
 
 use anyhow::Result;
 
