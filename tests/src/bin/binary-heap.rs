@@ -117,7 +117,7 @@ impl Model {
         let plan = traffic.plan(link, topology.hosts(), None)?;
         ensure!(plan.packets == 1, "a message has {} packets; the plain model knows messages of one", plan.packets);
         let bytes = plan.bytes + config.headers.get();
-        let port = |link: &netsim::topology::Link| Port {
+        let port = |link: netsim::topology::Link| Port {
             waiting: VecDeque::new(),
             free_ps: 0,
             room: match link.buffer {

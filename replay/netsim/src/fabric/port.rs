@@ -74,7 +74,7 @@ pub struct Passage {
 impl Port {
     /// The port in front of `link`; `extra_ps` is added to its propagation delay.
     #[must_use]
-    pub fn new(link: &Link, extra_ps: u64) -> Self {
+    pub fn new(link: Link, extra_ps: u64) -> Self {
         Self {
             rate: link.rate,
             delay_ps: link.delay_ps.saturating_add(extra_ps),
@@ -91,7 +91,7 @@ impl Port {
     /// As [`Port::new`], but with no room at all for a packet that is larger than the whole buffer, unless the link is
     /// free. (TCP at a host's own port needs room for one.)
     #[must_use]
-    pub fn strict(link: &Link, extra_ps: u64) -> Self {
+    pub fn strict(link: Link, extra_ps: u64) -> Self {
         Self { limit: QueueLimit::new(link.buffer, true), ..Self::new(link, extra_ps) }
     }
 
@@ -211,7 +211,7 @@ mod tests {
             burst_bytes,
             absent: false,
         };
-        Port::new(&link, 0)
+        Port::new(link, 0)
     }
 
     #[test]

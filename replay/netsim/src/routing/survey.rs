@@ -67,7 +67,7 @@ impl Routes {
                 most = if sources > 0 { most.max(switches) } else { most };
             }
         }
-        let between = |link: &(usize, &u64)| !topology.is_host(topology.links()[link.0].to);
+        let between = |link: &(usize, &u64)| !topology.is_host(topology.link(LinkId::from(link.0)).to);
         // The first of those that have as many.
         let used =
             ways.iter().enumerate().filter(between).max_by_key(|(link, ways)| (**ways, std::cmp::Reverse(*link)));

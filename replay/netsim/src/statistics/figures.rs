@@ -3,10 +3,11 @@
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
+use super::link_use::LinkUses;
 use super::virtual_lanes::{VlUse, virtual_lanes};
 use super::{Histogram, LevelCount, Losses, Meter, PairCount, Saturation, Series, SeriesSpan, float, judge, wide};
 use crate::fabric::optimistic::OptimisticCost;
-use crate::network::{CircuitFigures, CircuitTotals, LinkFigures};
+use crate::network::{CircuitFigures, CircuitTotals};
 use crate::time::SimTime;
 use crate::traffic::{Burst, Plan, Raw};
 
@@ -53,27 +54,6 @@ impl Distribution {
             max: of(Some(float(histogram.max()))),
         }
     }
-}
-
-/// A link in the measurement.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinkUse {
-    /// Its name.
-    pub name: CompactString,
-    /// Its rate in bits per second; 0 = it has none.
-    pub rate_bps: u64,
-    /// Bytes that crossed it in the measurement, flits filled up.
-    pub bytes: u64,
-    /// The share of the measurement in which it sent; null where it has no rate.
-    pub utilisation: Option<f64>,
-    /// The same of each virtual lane; empty where there is but one.
-    pub lanes: Vec<f64>,
-    /// Packets that crossed it in the whole run.
-    pub packets: u64,
-    /// Packets that were lost in front of it in the whole run.
-    pub drops: u64,
-    /// The longest queue in front of it in the whole run.
-    pub queue_max_bytes: u64,
 }
 
 /// How long so many packets lay in a queue.
@@ -144,7 +124,7 @@ pub struct RunFigures {
     /// Simulated time in picoseconds.
     pub simulated_ps: u64,
     /// What each link carried.
-    pub links: Vec<LinkUse>,
+    pub links: LinkUses,
     /// What each virtual lane carried, all links together; empty where there is but one.
     #[serde(default)]
     pub vls: Vec<VlUse>,
@@ -263,7 +243,7 @@ impl RunFigures {
             vls: virtual_lanes(&raw, measured_ps, plan.link.flit),
             circuits: std::mem::take(&mut raw.figures.circuits),
             circuit_totals: raw.figures.circuit_totals.take(),
-            links: links(raw, measured_ps),
+            links: LinkUses::new(raw, measured_ps),
             cost,
         }
     }
@@ -299,28 +279,4 @@ fn queues(raw: &Raw) -> Vec<QueueUse> {
         QueueUse { link: link.to_string(), lane, shares }
     };
     used.map(queue).collect()
-}
-
-fn links(raw: Raw, measured_ps: u64) -> Vec<LinkUse> {
-    let lanes = raw.lanes as usize;
-    let use_of = |(index, link): (usize, LinkFigures)| {
-        let share = |bytes: u64| {
-            let known = link.rate_bps > 0 && measured_ps > 0;
-            known.then(|| float(bytes) * 8e12 / float(link.rate_bps) / float(measured_ps))
-        };
-        let of_lanes = raw.lane_bytes.get(index * lanes..(index + 1) * lanes).unwrap_or_default();
-        let bytes = of_lanes.iter().sum();
-        let several = if lanes > 1 { of_lanes } else { &[] };
-        LinkUse {
-            name: link.name,
-            rate_bps: link.rate_bps,
-            bytes,
-            utilisation: share(bytes),
-            lanes: several.iter().filter_map(|bytes| share(*bytes)).collect(),
-            packets: link.packets,
-            drops: link.drops,
-            queue_max_bytes: link.queue_max_bytes,
-        }
-    };
-    raw.figures.links.into_iter().enumerate().map(use_of).collect()
 }

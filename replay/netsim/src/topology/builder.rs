@@ -3,7 +3,7 @@
 use super::ids::{LinkId, NodeId};
 use super::link::Cable;
 use super::placing::Placing;
-use super::structure::{Link, Structure, Topology};
+use super::structure::{Structure, Topology};
 use super::tree::Tree;
 use super::{HostPlace, TopologyError};
 use crate::count::count;
@@ -83,18 +83,13 @@ impl Builder {
 
     /// Joins two nodes, `one_way` if only from `a` to `b`: two links, of which the first is returned.
     pub(super) fn join_by(&mut self, a: NodeId, b: NodeId, cable: &Cable, one_way: bool) -> LinkId {
-        let first = LinkId(count(self.topology.links.len()));
-        for (from, to, absent) in [(a, b, false), (b, a, one_way)] {
-            let Cable { rate, delay_ps, buffer, burst_bytes } = *cable;
-            self.topology.links.push(Link { from, to, rate, delay_ps, buffer, burst_bytes, absent });
-        }
-        first
+        self.topology.cables.push(a, b, *cable, one_way)
     }
 
     /// The topology, whose form is `structure`.
     pub(super) fn finish(self, structure: Structure) -> Topology {
         let mut topology = self.topology;
-        let links = (0..).map(LinkId).zip(&topology.links).filter(|(_, link)| !link.absent);
+        let links = (0..).map(LinkId).zip(topology.links()).filter(|(_, link)| !link.absent);
         let out = links.map(|(id, link)| (link.from.0 as usize, id));
         topology.out = Csr::grouped(topology.name_ends.len(), out);
         topology.structure = structure;
@@ -121,7 +116,7 @@ impl Builder {
                 .map(|n| n as usize)
                 .product::<usize>()
         };
-        self.topology.links.reserve_exact(2 * (0..tree.height()).map(cables_above).sum::<usize>());
+        self.topology.cables.reserve_exact((0..tree.height()).map(cables_above).sum());
         for level in 0..tree.height() {
             let (below, above) = (firsts[level].0, firsts[level + 1].0);
             let (copies, copies_above) = (tree.copies(level), tree.copies(level + 1));

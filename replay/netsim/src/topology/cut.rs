@@ -12,10 +12,10 @@ pub(super) fn halves(topology: &Topology) -> Option<(u64, Option<u64>)> {
     if topology.hosts() < 2 || topology.links().len() > MAX_LINKS {
         return None;
     }
-    let there = |link: usize| u64::from(!topology.links()[link].absent);
+    let there = |link: usize| u64::from(!topology.link(LinkId::from(link)).absent);
     let cables = least_cut(topology, there)?;
     let limited = topology.links().iter().all(|link| link.rate.bps().is_some());
-    let rate = |link: usize| topology.links()[link].rate.bps().unwrap_or(0) * there(link);
+    let rate = |link: usize| topology.link(LinkId::from(link)).rate.bps().unwrap_or(0) * there(link);
     let bps = if limited { least_cut(topology, rate) } else { None };
     Some((cables, bps))
 }
@@ -100,7 +100,7 @@ fn augment(
             // A dead end: no way through it at this length.
             next[node as usize] = out.len();
             let back = way.pop()?;
-            node = topology.links()[back].from.0;
+            node = topology.link(LinkId::from(back)).from.0;
             next[node as usize] += 1;
         }
     }

@@ -31,7 +31,7 @@ impl Serialize for Export<'_> {
             nodes: Vec<&'t str>,
             cables: Vec<Cable>,
         }
-        let cable = |(link, back): (&super::Link, &super::Link)| Cable {
+        let cable = |[link, back]: [super::Link; 2]| Cable {
             from: link.from.0,
             to: link.to.0,
             rate_bps: link.rate.bps(),
@@ -43,7 +43,7 @@ impl Serialize for Export<'_> {
         Object {
             hosts: self.0.hosts(),
             nodes: (0..self.0.nodes()).map(|node| self.0.name(super::NodeId(node))).collect(),
-            cables: self.0.links().chunks_exact(2).map(|two| cable((&two[0], &two[1]))).collect(),
+            cables: self.0.links().cables().map(cable).collect(),
         }
         .serialize(serializer)
     }

@@ -100,7 +100,7 @@ const NAMED: usize = 6;
 pub(super) fn check_joined(builder: &Builder) -> Result<(), TopologyError> {
     let topology = &builder.topology;
     let nodes = topology.name_ends.len();
-    let present = || topology.links.iter().filter(|link| !link.absent);
+    let present = || topology.links().iter().filter(|link| !link.absent);
     let forward = Csr::grouped(nodes, present().map(|link| (link.from.0 as usize, link.to)));
     let back = Csr::grouped(nodes, present().map(|link| (link.to.0 as usize, link.from)));
     let first = NodeId(topology.hosts);

@@ -88,10 +88,9 @@ impl fmt::Display for Ned<'_> {
             let port = topology.out(node).iter().position(|out| *out == wanted).unwrap_or(0);
             (&names[node.0 as usize], port)
         };
-        for (index, two) in topology.links().chunks_exact(2).enumerate() {
-            let link = &two[0];
+        for (index, [link, _]) in topology.links().cables().enumerate() {
             let ((from, port), (to, other)) = (end(link.from, 2 * index), end(link.to, 2 * index + 1));
-            let channel = channel(link);
+            let channel = channel(&link);
             writeln!(f, "        {from}.port[{port}] <--> {channel} <--> {to}.port[{other}];")?;
         }
         writeln!(f, "}}")

@@ -3,40 +3,14 @@
 use super::grid::Grid;
 use super::ids::{LinkId, NodeId};
 use super::lattice::Lattice;
+use super::links::{Cables, Link, Links};
 use super::tree::Tree;
 use crate::count::count;
 use crate::csr::Csr;
-use crate::units::{Buffer, Rate};
+use crate::units::Rate;
 use compact_str::CompactString;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-
-/// One direction of a cable, with what the switch model needs to know of it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Link {
-    /// Where it begins.
-    pub from: NodeId,
-    /// Where it ends.
-    pub to: NodeId,
-    /// Its rate.
-    pub rate: Rate,
-    /// Its propagation delay in picoseconds.
-    pub delay_ps: u64,
-    /// What may wait in front of it.
-    pub buffer: Buffer,
-    /// The size of its token bucket in bytes; 0 for a wire.
-    pub burst_bytes: u64,
-    /// Whether it is the way back of a one-way cable, by which credits come back but nothing is sent. No node offers it.
-    pub absent: bool,
-}
-
-impl Link {
-    /// Its rate in figures: that of a link by which nothing is sent is none, so that it counts in no mean.
-    #[must_use]
-    pub const fn used_rate(&self) -> Rate {
-        if self.absent { Rate::UNLIMITED } else { self.rate }
-    }
-}
 
 /// What is known of a topology's form; routing can reckon with it in place of tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +34,7 @@ pub struct Topology {
     pub(super) name_ends: Vec<u32>,
     pub(super) hosts: u32,
     pub(super) host_nodes: Vec<NodeId>,
-    pub(super) links: Vec<Link>,
+    pub(super) cables: Cables,
     /// The links that begin at each node.
     pub(super) out: Csr<LinkId>,
     pub(super) structure: Structure,
@@ -116,15 +90,15 @@ impl Topology {
 
     /// All links, in order of their ids.
     #[must_use]
-    pub fn links(&self) -> &[Link] {
-        &self.links
+    pub const fn links(&self) -> Links<'_> {
+        self.cables.links()
     }
 
     /// One link.
     #[must_use]
     #[inline]
-    pub fn link(&self, link: LinkId) -> &Link {
-        &self.links[link.0 as usize]
+    pub fn link(&self, link: LinkId) -> Link {
+        self.cables.link(link)
     }
 
     /// The links that begin at `node`, in order of their ids: its ports, from 0 on.
@@ -136,9 +110,7 @@ impl Topology {
 
     /// Gives all links the rate `rate`.
     pub fn set_rates(&mut self, rate: Rate) {
-        for link in &mut self.links {
-            link.rate = rate;
-        }
+        self.cables.set_rates(rate);
     }
 
     /// What is known of its form.
@@ -199,7 +171,7 @@ impl Topology {
 
     /// Hashes its hosts, names, links, and the routes of its file.
     pub(crate) fn hash_into(&self, state: &mut impl Hasher) {
-        (&self.names, &self.host_nodes, &self.links, &self.routes).hash(state);
+        (&self.names, &self.host_nodes, &self.cables, &self.routes).hash(state);
     }
 
     /// The links that begin at each node, one behind the other.

@@ -35,16 +35,20 @@ pub(super) fn drive_windows(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, FabricError> {
-    let parts = wanted.parts(network.hosts() as usize);
     let messages = |hosts: &[HostIndex]| HostSources::new(sending, hosts);
     Ok(match network {
         Windowed::StoreAndForward(network) => {
-            let bytes = sending.packet_bytes(link);
+            let (hosts, bytes) = (network.hosts() as usize, sending.packet_bytes(link));
+            let network = network.on_threads(wanted.threads);
             match optimistic {
                 Some(options) => {
-                    drive(network.into_optimistic(parts, &bytes, meter, messages, options), plan, stop, progress)
+                    let run = network.into_optimistic(wanted.parts(hosts), &bytes, meter, messages, options);
+                    drive(run, plan, stop, progress)
                 }
-                None => drive(network.into_parts(parts, &bytes, meter, messages), plan, stop, progress),
+                None => {
+                    let run = network.into_parts(wanted.parts_to_share(hosts), &bytes, meter, messages);
+                    drive(run, plan, stop, progress)
+                }
             }
         }
         Windowed::Credit(network) => drive(network.into_parts(meter, messages)?, plan, stop, progress),

@@ -2,7 +2,7 @@
 
 use crate::common::{any_graph, any_grid, any_tree, build};
 use netsim::routing::Routes;
-use netsim::topology::{Format, Graph, GraphConfig, HostPlace, NodeId, Topology, TopologyConfig, figures};
+use netsim::topology::{Format, Graph, GraphConfig, HostPlace, LinkId, NodeId, Topology, TopologyConfig, figures};
 use netsim::units::Buffer;
 use proptest::prelude::*;
 
@@ -45,8 +45,8 @@ fn an_edge_list_says_nodes_classes_and_cables() {
     assert_eq!((links[3].buffer, links[5].buffer), (Buffer::Packets(64), Buffer::Packets(170)));
     // What the configuration says of a class goes before what the file says.
     let slower = read(EDGES, Format::Edges, &format!("{keys}\nlinks.fast = {{ rate = \"2Gbps\" }}")).unwrap();
-    assert_eq!(slower.links()[6].rate.bps(), Some(2_000_000_000));
-    assert_eq!(slower.links()[6].delay_ps, 0);
+    assert_eq!(slower.link(LinkId(6)).rate.bps(), Some(2_000_000_000));
+    assert_eq!(slower.link(LinkId(6)).delay_ps, 0);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn dot_graphs_say_the_same() {
     let rates: Vec<_> =
         topology.links().iter().step_by(2).map(|link| link.rate.bps().unwrap() / 1_000_000_000).collect();
     assert_eq!(rates, [40, 40, 40, 1, 40]);
-    assert_eq!((topology.links()[2].delay_ps, topology.links()[0].delay_ps), (5_000, 0));
+    assert_eq!((topology.link(LinkId(2)).delay_ps, topology.link(LinkId(0)).delay_ps), (5_000, 0));
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn a_burst_takes_its_packets_on_a_link_and_the_way_of_the_last_one() {
     assert_eq!((figures.measured_ps, figures.saturation.is_saturated()), ((0, 3 * takes), false));
     let busy = (15 * PACKET_PS) as f64 / (3 * takes) as f64;
     assert!((figures.accepted_load.unwrap() - busy).abs() < 1e-9, "{:?} of {busy}", figures.accepted_load);
-    assert!((figures.links[0].utilisation.unwrap() - busy).abs() < 1e-9);
+    assert!((figures.links.get(0).unwrap().utilisation.unwrap() - busy).abs() < 1e-9);
 }
 
 #[test]

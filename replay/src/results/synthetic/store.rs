@@ -138,10 +138,10 @@ fn write_links(folder: &Path, results: &TrafficResults) -> Result<(), StoreError
             .runs()
             .flat_map(|(point, run)| run.figures.links.iter().map(move |link| (point, run.figures.seed, link)))
     };
-    let row = |(point, seed, link): (u32, u64, &LinkUse)| TrafficLinkResult {
+    let row = |(point, seed, link): (u32, u64, LinkUse)| TrafficLinkResult {
         point,
         seed,
-        link: link.name.to_string(),
+        link: link.name.into_string(),
         rate_bps: link.rate_bps,
         bytes: link.bytes,
         utilisation: link.utilisation,
@@ -150,7 +150,7 @@ fn write_links(folder: &Path, results: &TrafficResults) -> Result<(), StoreError
         queue_max_bytes: link.queue_max_bytes,
     };
     write_row_iter(folder, links().map(row))?;
-    let of_link = |(point, seed, link): (u32, u64, &LinkUse)| {
+    let of_link = |(point, seed, link): (u32, u64, LinkUse)| {
         let row = |(vl, utilisation): (u32, &f64)| LaneResult {
             point,
             seed,

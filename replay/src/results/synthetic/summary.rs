@@ -1,5 +1,6 @@
 //! Figures of one combination over all its seeds, and of a sweep.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,8 @@ use crate::experiment::{Experiment, Sweep};
 use crate::results::summary::CircuitSummary;
 use crate::results::sweep::{AxisValues, SweepPoint, SweepSummary, json_values};
 use netsim::statistics::{
-    Distribution, Histogram, LinkUse, Losses, RunFigures, Saturation, SeriesRow, SeriesSpan, VlUse, float, interval,
+    Distribution, Histogram, LinkUse, LinkUses, Losses, RunFigures, Saturation, SeriesRow, SeriesSpan, VlUse, float,
+    interval,
 };
 use netsim::traffic::{Plan, TrafficRun};
 
@@ -315,20 +317,26 @@ impl TrafficResults {
 }
 
 /// The [`MAX_LINKS`] links that were used most, those first.
-fn busiest(links: &[LinkUse]) -> Vec<LinkUse> {
-    let used = |link: &LinkUse| link.utilisation.unwrap_or(0.0);
-    let order = |(place, link): &(usize, &LinkUse), (other_place, other): &(usize, &LinkUse)| {
-        let by_use = used(other).total_cmp(&used(link)).then(other.bytes.cmp(&link.bytes));
-        by_use.then(place.cmp(other_place))
-    };
-    let mut links: Vec<(usize, &LinkUse)> = links.iter().enumerate().collect();
-    // A large network has millions.
-    if links.len() > MAX_LINKS {
-        links.select_nth_unstable_by(MAX_LINKS, order);
-        links.truncate(MAX_LINKS);
+fn busiest(links: &LinkUses) -> Vec<LinkUse> {
+    let mut busiest: Vec<(usize, LinkUse)> = Vec::new();
+    for link in links.iter().enumerate() {
+        busiest.push(link);
+        // A large network has millions.
+        if busiest.len() > 2 * MAX_LINKS {
+            busiest.select_nth_unstable_by(MAX_LINKS, by_use);
+            busiest.truncate(MAX_LINKS);
+        }
     }
-    links.sort_unstable_by(order);
-    links.into_iter().map(|(_, link)| link.clone()).collect()
+    busiest.sort_unstable_by(by_use);
+    busiest.truncate(MAX_LINKS);
+    busiest.into_iter().map(|(_, link)| link).collect()
+}
+
+/// Links with their numbers: those that were used more come first.
+fn by_use((number, link): &(usize, LinkUse), (other_number, other): &(usize, LinkUse)) -> Ordering {
+    let used = |link: &LinkUse| link.utilisation.unwrap_or(0.0);
+    let by_use = used(other).total_cmp(&used(link)).then(other.bytes.cmp(&link.bytes));
+    by_use.then(number.cmp(other_number))
 }
 
 impl TrafficSummary {
@@ -391,7 +399,7 @@ impl TrafficSummary {
             link_utilisation_max: utilisation(&|all| all.iter().copied().reduce(f64::max)),
             queue_max_bytes: figures
                 .iter()
-                .flat_map(|run| &run.links)
+                .flat_map(|run| run.links.iter())
                 .map(|link| link.queue_max_bytes)
                 .max()
                 .unwrap_or(0),

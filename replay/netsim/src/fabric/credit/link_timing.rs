@@ -62,7 +62,7 @@ impl LinkTimings {
 impl LinkTiming {
     /// The times of `link`, whose cable's other direction has the delay `back`, for packets of `flits` flits at most;
     /// `None` if such a packet takes longer than can be counted, or the link has no rate.
-    pub fn new(link: &Link, back: DurationPs, flit_bytes: u64, flit_gap: DurationPs, flits: u32) -> Option<Self> {
+    pub fn new(link: Link, back: DurationPs, flit_bytes: u64, flit_gap: DurationPs, flits: u32) -> Option<Self> {
         let rate = link.rate.bps()?;
         let flit = flit_bytes.checked_mul(BYTE_PS)?;
         // Room for a remainder, and for a picosecond more.

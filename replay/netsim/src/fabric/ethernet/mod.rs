@@ -108,11 +108,11 @@ pub struct Ethernet {
 }
 
 /// The port in front of `link`.
-fn port(config: &EthernetConfig, topology: &Topology, link: &Link) -> Port {
+fn port(config: &EthernetConfig, topology: &Topology, link: Link) -> Port {
     let is_host = |node: NodeId| node.0 < topology.hosts();
     let extra = if is_host(link.to) { config.host_delay } else { config.switch_delay };
     let buffer = if is_host(link.from) { config.host_queue } else { link.buffer };
-    Port::new(&Link { buffer, ..*link }, extra.ps())
+    Port::new(Link { buffer, ..link }, extra.ps())
 }
 
 /// A message is cut into segments, each with its headers and framing; ACKs are not counted.

@@ -134,7 +134,7 @@ fn straight(topology: &Topology, ports: &Ports) -> Vec<Option<u32>> {
     let Some(lattice) = topology.lattice() else { return vec![None; links] };
     let on = |(link, direction): (usize, Option<(usize, bool)>)| {
         let (axis, forward) = direction?;
-        let router = topology.links()[link].to.0.checked_sub(topology.hosts())?;
+        let router = topology.link(LinkId::from(link)).to.0.checked_sub(topology.hosts())?;
         let next = lattice.port(router, axis, forward)?;
         (!topology.link(*next).absent).then(|| ports.output_of(*next))
     };

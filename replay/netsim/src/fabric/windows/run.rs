@@ -55,6 +55,12 @@ impl<P: ObservedPart, B: FnMut(&mut P::Shared, SimTime)> Run<P, B> {
         Self { shared, parts, threads: Threads::default(), prepare, observer }
     }
 
+    /// The same, run by `threads` threads at most.
+    pub fn on_at_most(mut self, threads: usize) -> Self {
+        self.threads.most = self.threads.most.min(threads);
+        self
+    }
+
     /// The same, for whose parts other threads have computed so many seconds.
     pub fn with_cpu_of_others(mut self, seconds: f64) -> Self {
         self.threads.cost.others_cpu_s += seconds;

@@ -1,8 +1,8 @@
 //! Parts on threads, window by window, until a time.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{panic, thread};
 
@@ -111,7 +111,7 @@ impl Threads {
             self.cost.windows += ran.cost.windows;
             return ran.stopped;
         }
-        self.run_on_threads(parts, shared, (from, until), &mut look, |_, _, _: &[P]| None).stopped
+        self.run_on_threads(parts, shared, (from, until), &mut look, |_, _, _| None).stopped
     }
 
     /// The same from stop to stop on the same threads, from the one at `now` on, where it is. Returns the last one, and whether `look` stopped it.
@@ -123,19 +123,17 @@ impl Threads {
         mut look: impl FnMut(WindowProgress) -> bool,
         stops: &(impl Stops<P> + Sync),
     ) -> (SimTime, bool) {
-        let outlasts = |parts: &[P], now: SimTime| {
-            let window = now.0 / P::width(shared);
-            parts.iter().any(|part| stops.outlasts(part, window))
-        };
+        let outlasts = |part: &P, now: SimTime| stops.outlasts(part, now.0 / P::width(shared));
         // Where it is nothing is run again.
         if parts.iter().map(|part| stops.awaited(part)).sum::<i64>() == 0 {
             return (now, false);
         }
-        let Some(until) = stops.next(now, outlasts(parts, now)) else { return (now, false) };
-        let next = |exchange: &Exchange<P::Mail>, (number, now): (usize, SimTime), parts: &[P]| {
+        let any_outlasts = parts.iter().any(|part| outlasts(part, now));
+        let Some(until) = stops.next(now, any_outlasts) else { return (now, false) };
+        let next = |exchange: &Exchange<P::Mail>, (number, now): (usize, SimTime), parts: &[MutexGuard<'_, &mut P>]| {
             let awaited = parts.iter().map(|part| stops.awaited(part)).sum();
             let is_over = exchange.all_awaited(number, awaited)? == 0;
-            let outlasts = exchange.any_outlasts(number, !is_over && outlasts(parts, now))?;
+            let outlasts = exchange.any_outlasts(number, !is_over && parts.iter().any(|part| outlasts(part, now)))?;
             if is_over { None } else { stops.next(now, outlasts) }
         };
         let ran = self.run_on_threads(parts, shared, (self.window, until), &mut look, next);
@@ -151,28 +149,25 @@ impl Threads {
         shared: &P::Shared,
         (from, until): (u64, SimTime),
         look: &mut impl FnMut(WindowProgress) -> bool,
-        next: impl Fn(&Exchange<P::Mail>, (usize, SimTime), &[P]) -> Option<SimTime> + Sync,
+        next: impl Fn(&Exchange<P::Mail>, (usize, SimTime), &[MutexGuard<'_, &mut P>]) -> Option<SimTime> + Sync,
     ) -> Ran {
-        // A thread more than there are cores would only wait for one of them at each window.
-        let of_a_thread = parts.len().div_ceil(self.most.clamp(1, parts.len().max(1))).max(1);
-        let exchange = Exchange::new(parts.len(), parts.len().div_ceil(of_a_thread));
-        let (mine, others) = parts.split_at_mut(of_a_thread.min(parts.len()));
+        let pool = Pool::new(parts, self.most);
+        let exchange = Exchange::new(pool.parts.len(), pool.shares.len());
         thread::scope(|scope| {
-            let groups = (1..).zip(others.chunks_mut(of_a_thread)).map(|(group, parts)| {
-                let (exchange, next) = (&exchange, &next);
+            let others = (1..pool.shares.len()).map(|number| {
+                let (pool, exchange, next) = (&pool, &exchange, &next);
                 scope.spawn(move || {
-                    let first = group * of_a_thread;
-                    let ran = together((parts, first), shared, exchange, (from, until), &mut |_| false, next);
+                    let ran = together(pool, number, shared, exchange, (from, until), &mut |_| false, next);
                     WindowsCost { others_cpu_s: thread_cpu_s(), ..ran.cost }
                 })
             });
-            let groups: Vec<_> = groups.collect();
-            let ran = together((mine, 0), shared, &exchange, (from, until), look, &next);
-            self.cost.threads = groups.len() + 1;
+            let others: Vec<_> = others.collect();
+            let ran = together(&pool, 0, shared, &exchange, (from, until), look, &next);
+            self.cost.threads = others.len() + 1;
             self.cost.windows += ran.cost.windows;
             self.cost.add(ran.cost);
-            for group in groups {
-                self.cost.add(group.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked)));
+            for other in others {
+                self.cost.add(other.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked)));
             }
             self.cost.barrier_wait_s += Duration::from_nanos(exchange.waited_ns.load(Ordering::Relaxed)).as_secs_f64();
             ran
@@ -226,6 +221,8 @@ pub(in crate::fabric) fn in_shares<R: Send, I: Iterator<Item = R>>(
 struct Ran {
     /// The time until which it ran, unless it was told to stop.
     until: SimTime,
+    /// Times until which it has run before.
+    stops: usize,
     /// Whether it was told to stop.
     stopped: bool,
     cost: WindowsCost,
@@ -254,6 +251,48 @@ fn alone<P: Part>(
         }
     }
     ran
+}
+
+/// Parts that threads run, window by window: each first those of its share, then what others have not begun.
+struct Pool<'a, P> {
+    parts: Vec<Mutex<&'a mut P>>,
+    /// The parts of each thread, next to each other.
+    shares: Vec<Range<usize>>,
+    /// How many of each share have been taken in a round; two in turns.
+    taken: [Vec<AtomicUsize>; 2],
+}
+
+impl<'a, P> Pool<'a, P> {
+    /// For `threads` threads at most: one more than there are parts would have nothing to do.
+    fn new(parts: &'a mut [P], threads: usize) -> Self {
+        let share = parts.len().div_ceil(threads.clamp(1, parts.len().max(1))).max(1);
+        let shares: Vec<_> =
+            (0..parts.len()).step_by(share).map(|first| first..parts.len().min(first + share)).collect();
+        let none_taken = || shares.iter().map(|_| AtomicUsize::new(0)).collect();
+        Self { taken: [none_taken(), none_taken()], parts: parts.iter_mut().map(Mutex::new).collect(), shares }
+    }
+
+    /// A part that nobody runs yet in this round, and that this thread is to run.
+    fn take(&self, round: usize, thread: usize) -> Option<usize> {
+        (thread..self.shares.len()).chain(0..thread).find_map(|share| {
+            let number = self.shares[share].start + self.taken[round % 2][share].fetch_add(1, Ordering::Relaxed);
+            Some(number).filter(|number| *number < self.shares[share].end)
+        })
+    }
+
+    /// Makes all parts ready to be taken in a round. No thread takes any in that one yet, or still in the round before the one before it.
+    fn offer_all(&self, round: usize) {
+        self.taken[round % 2].iter().for_each(|taken| taken.store(0, Ordering::Relaxed));
+    }
+
+    fn lock(&self, number: usize) -> MutexGuard<'_, &'a mut P> {
+        self.parts[number].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The parts of a thread's share, while none is run.
+    fn share(&self, thread: usize) -> Vec<MutexGuard<'_, &'a mut P>> {
+        self.shares[thread].clone().map(|number| self.lock(number)).collect()
+    }
 }
 
 /// What threads share while they run parts that send each other `M`.
@@ -319,45 +358,60 @@ impl<M: Default> Exchange<M> {
     }
 }
 
-/// Runs the parts of one thread, of which the first has the number `first`, until a time and from there on as long as `next` says one.
+/// Runs parts on the thread with a number, until a time and from there on as long as `next` says one.
 fn together<P: Part>(
-    (parts, first): (&mut [P], usize),
+    pool: &Pool<'_, P>,
+    thread: usize,
     shared: &P::Shared,
     exchange: &Exchange<P::Mail>,
     (mut from, until): (u64, SimTime),
     look: &mut impl FnMut(WindowProgress) -> bool,
-    next: &impl Fn(&Exchange<P::Mail>, (usize, SimTime), &[P]) -> Option<SimTime>,
+    next: &impl Fn(&Exchange<P::Mail>, (usize, SimTime), &[MutexGuard<'_, &mut P>]) -> Option<SimTime>,
 ) -> Ran {
     let _member = exchange.meeting.member();
     let (mut ran, mut border) = (Ran { until, ..Ran::default() }, begin::<P>(shared, from));
-    let mut stops = 0;
+    let mut first = first_window(&pool.share(thread), shared, from);
     for round in 0.. {
-        let mine = parts.iter().filter_map(|part| part.next_window(shared, from)).min().unwrap_or(u64::MAX);
-        let window = exchange.agree(round, Some(mine).filter(|_| !ran.stopped));
-        for (number, part) in (first..).zip(&mut *parts) {
+        let window = exchange.agree(round, Some(first).filter(|_| !ran.stopped));
+        pool.offer_all(round + 1);
+        let take_in = |part: &mut P, number: usize| {
             for row in &exchange.mail[(round + 1) % 2] {
                 part.take_in(shared, border, &mut row[number].lock().unwrap_or_else(PoisonError::into_inner));
             }
-        }
-        let Some(window) = window else { break };
-        if begin::<P>(shared, window) >= ran.until {
-            let Some(until) = next(exchange, (stops, ran.until), parts) else { break };
-            stops += 1;
+        };
+        let Some(window) = window.filter(|window| begin::<P>(shared, *window) < ran.until) else {
+            let mut parts = pool.share(thread);
+            for (part, number) in parts.iter_mut().zip(pool.shares[thread].clone()) {
+                take_in(part, number);
+            }
+            let Some(until) = window.and_then(|_| next(exchange, (ran.stops, ran.until), &parts)) else { break };
+            ran.stops += 1;
             from = ran.until.0 / P::width(shared);
             (ran.until, border) = (until, begin::<P>(shared, from));
+            first = first_window(&parts, shared, from);
             continue;
-        }
-        for (number, part) in (first..).zip(&mut *parts) {
+        };
+        (from, first) = (window + 1, u64::MAX);
+        while let Some(number) = pool.take(round, thread) {
+            let mut part = pool.lock(number);
+            take_in(&mut part, number);
             part.run_window(shared, window, ran.until);
-            ran.cost.remote_events += send(part, &exchange.mail[round % 2][number]);
+            ran.cost.remote_events += send(&mut **part, &exchange.mail[round % 2][number]);
+            first = first.min(part.next_window(shared, from).unwrap_or(u64::MAX));
         }
         ran.cost.windows += 1;
-        from = window + 1;
         border = begin::<P>(shared, from).min(ran.until);
-        ran.stopped =
-            look(WindowProgress { now: begin::<P>(shared, from), events: parts.first().map_or(0, Part::events) });
+        if thread == 0 {
+            let events = pool.lock(0).events();
+            ran.stopped = look(WindowProgress { now: begin::<P>(shared, from), events });
+        }
     }
     ran
+}
+
+/// The first window from `from` on in which something happens in any of `parts`, or because of what they send; the last there can be without any.
+fn first_window<P: Part>(parts: &[MutexGuard<'_, &mut P>], shared: &P::Shared, from: u64) -> u64 {
+    parts.iter().filter_map(|part| part.next_window(shared, from)).min().unwrap_or(u64::MAX)
 }
 
 /// Puts what `part` has for others where they find it. Returns how many events that brings about.
@@ -385,6 +439,37 @@ mod tests {
                 let (made, _) = in_shares(count, shares, |range| range.map(|number| number * 3));
                 assert_eq!(made, (0..count).map(|number| number * 3).collect::<Vec<_>>(), "{count} in {shares}");
             }
+        }
+    }
+
+    /// Whichever threads are slow, each part is run once in each round.
+    #[test]
+    fn each_part_is_taken_once_in_a_round() {
+        for (count, threads) in [(1, 3), (2, 2), (7, 2), (8, 3), (5, 16)] {
+            let mut rounds = vec![0usize; count];
+            let pool = Pool::new(&mut rounds, threads);
+            let meeting = Meeting::new(u32::try_from(pool.shares.len()).unwrap());
+            thread::scope(|scope| {
+                for thread in 0..pool.shares.len() {
+                    let (pool, meeting) = (&pool, &meeting);
+                    scope.spawn(move || {
+                        for round in 0..200 {
+                            assert!(meeting.wait());
+                            pool.offer_all(round + 1);
+                            while let Some(number) = pool.take(round, thread) {
+                                let mut part = pool.lock(number);
+                                assert_eq!(**part, round, "part {number}");
+                                **part += 1;
+                                if round % 3 == thread {
+                                    thread::yield_now();
+                                }
+                            }
+                        }
+                    });
+                }
+            });
+            drop(pool);
+            assert_eq!(rounds, vec![200; count], "{count} parts on {threads} threads");
         }
     }
 }

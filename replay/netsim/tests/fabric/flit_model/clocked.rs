@@ -20,7 +20,7 @@ pub struct Clock {
 impl Clock {
     /// Of flits on the links of `topology`, which all have one rate.
     pub fn new(flit: Bytes, topology: &Topology) -> Self {
-        Self { bits: super::bits(flit.get()), bps: super::bps(topology.links()[0].rate) }
+        Self { bits: super::bits(flit.get()), bps: super::bps(topology.link(LinkId(0)).rate) }
     }
 
     /// When a cycle begins.

@@ -444,7 +444,7 @@ pub fn play_losing(
 ) -> Seen {
     let routes = Routes::new(&config.routing, topology, config.seed).unwrap();
     let classes = routes.classes();
-    let rate = topology.links()[0].rate;
+    let rate = topology.link(LinkId(0)).rate;
     let mut model = Model {
         config,
         topology,

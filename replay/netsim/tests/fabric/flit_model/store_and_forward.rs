@@ -207,7 +207,7 @@ impl Model<'_> {
     // Switches
 
     fn arrives(&mut self, link: usize, packet: usize) {
-        let node = self.topology.links()[link].to;
+        let node = self.topology.link(LinkId::from(link)).to;
         if node.0 < self.topology.hosts() {
             self.packet_delivered(packet);
             return;
@@ -229,9 +229,9 @@ impl Model<'_> {
             offered.sort_by_key(|(input_link, _)| tie(self.now, Place(number(*input_link))));
         }
         for (input_link, packet) in offered {
-            let node = self.topology.links()[input_link].to;
+            let node = self.topology.link(LinkId::from(input_link)).to;
             let link = self.way(node, LinkId(number(input_link)), packet);
-            self.offer(link, packet, self.topology.links()[link].buffer);
+            self.offer(link, packet, self.topology.link(LinkId::from(link)).buffer);
         }
     }
 
@@ -278,10 +278,10 @@ impl Model<'_> {
     }
 
     fn start(&mut self, link: usize, packet: usize) {
-        if self.topology.links()[link].from.0 < self.topology.hosts() {
+        if self.topology.link(LinkId::from(link)).from.0 < self.topology.hosts() {
             self.packets[packet].left = self.now;
         }
-        let rate = bps(self.topology.links()[link].rate);
+        let rate = bps(self.topology.link(LinkId::from(link)).rate);
         let b = bits(self.packets[packet].bytes.into());
         let state = &mut self.links[link];
         // A link that starts at the very instant at which it becomes free goes on with its remainder.
@@ -302,7 +302,7 @@ impl Model<'_> {
         let packet = state.on_link.take().expect("a packet was on the link");
         state.free_since = Some(self.now);
         let next = state.waiting.pop_front();
-        let delay = self.topology.links()[link].delay_ps;
+        let delay = self.topology.link(LinkId::from(link)).delay_ps;
         self.note(self.now.plus_ps(delay), Step::Arrive, Happening::Arrives { link, packet });
         if let Some(next) = next {
             self.start(link, next);

@@ -145,7 +145,7 @@ impl PlainEthernet {
         let topology = config.topology.build(hosts).unwrap();
         Self {
             router: Router::of(&config.routing, &topology, config.seed).unwrap(),
-            links: topology.links().iter().map(|link| Link::new(config, &topology, link)).collect(),
+            links: topology.links().iter().map(|link| Link::new(config, &topology, &link)).collect(),
             config: config.clone(),
             mistake,
             topology,

@@ -180,7 +180,7 @@ impl<O: PartObserver, M: HostMessages> ObservedPart for Part<O, M> {
 
     fn take_figures(parts: &mut [Self], shared: &Shared, events: u64) -> (NetworkFigures, f64) {
         let Shared { topology, cut, .. } = shared;
-        let figures = |(id, link): (usize, &crate::topology::Link)| -> LinkFigures {
+        let figures = |(id, link): (usize, crate::topology::Link)| -> LinkFigures {
             let global = LinkId(count(id));
             let [sender, receiver] = [link.from, link.to].map(|node| &parts[usize::from(cut.part(node))].network);
             sender.link_figures(cut.output(global), global, receiver.most_held(cut.input(global)))

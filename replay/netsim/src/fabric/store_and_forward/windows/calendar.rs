@@ -58,6 +58,15 @@ impl<T: Copy> Calendar<T> {
         }
     }
 
+    /// Puts a copy of `item` in, as [`Self::push`] does; it is not copied to somewhere else on the way.
+    #[inline(always)]
+    pub fn push_copy(&mut self, window: u64, block: u32, item: &T) {
+        match self.place_for(window, block, |_| *item) {
+            Some(place) => self.items[place] = *item,
+            None => self.ahead.keep(window, (block, *item)),
+        }
+    }
+
     /// Puts the item with a number in once more, as `change` makes it, into a window that is not over.
     #[inline(always)]
     pub fn push_again(&mut self, number: usize, window: u64, block: u32, change: impl FnOnce(&mut T)) {

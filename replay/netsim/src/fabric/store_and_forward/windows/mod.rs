@@ -43,6 +43,8 @@ pub struct Windowed {
     config: StoreAndForwardConfig,
     topology: Topology,
     routes: Routes,
+    /// See [`Self::on_threads`].
+    threads: usize,
 }
 
 impl Windowed {
@@ -54,7 +56,7 @@ impl Windowed {
         let topology = config.topology.build(hosts)?;
         let routes = Routes::new(&config.routing, &topology, config.seed)?;
         config.check(&topology, routes.config())?;
-        Ok(Self { config: config.clone(), topology, routes })
+        Ok(Self { config: config.clone(), topology, routes, threads: usize::MAX })
     }
 
     /// How many hosts it has.
@@ -71,6 +73,12 @@ impl Windowed {
         Ok(LinkTime::new(host_rate(&self.topology)?, self.config.flit, self.config.mtu, self.config.headers))
     }
 
+    /// Its parts are set up and run by `threads` threads at most. Without it they are set up by one for each part, and run by as many as there are cores.
+    #[must_use]
+    pub fn on_threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
+    }
+
     /// Makes `parts` parts of it (fewer if it is small), all of whose packets are as long as `packet_bytes` says. `messages` gives those of the hosts
     /// of each part, whose indexes it is told.
     pub fn into_parts<O: PartObserver, M: HostMessages, F: Fn(&[HostIndex]) -> M + Sync>(
@@ -80,7 +88,8 @@ impl Windowed {
         observer: O,
         messages: F,
     ) -> impl WindowedRun<O> + use<O, M, F> {
-        let shared = Shared::new(&self.config, self.topology, self.routes, parts, packet_bytes);
+        let mut shared = Shared::new(&self.config, self.topology, self.routes, parts, packet_bytes);
+        shared.threads = shared.threads.min(self.threads);
         let part = |(number, layout): (u16, &PartLayout)| {
             let hosts: Vec<_> = layout.hosts.clone().map(|node| shared.host_of(NodeId(node))).collect();
             Part::new(&shared, number, observer.for_part(), messages(&hosts))
@@ -88,7 +97,7 @@ impl Windowed {
         let (parts, others_cpu_s) = windows::in_shares(shared.layout.parts.len(), shares(&shared), |numbers| {
             (0..).zip(&shared.layout.parts).skip(numbers.start).take(numbers.len()).map(part)
         });
-        Run::new(shared, parts, observer, |_, _| {}).with_cpu_of_others(others_cpu_s)
+        Run::new(shared, parts, observer, |_, _| {}).on_at_most(self.threads).with_cpu_of_others(others_cpu_s)
     }
 }
 
@@ -141,7 +150,7 @@ fn figures(shared: &Shared, counts: Vec<[PortCounts; 2]>, totals: Totals) -> (Ne
 
 /// Threads that set up what there is for each host and link, and count it in the end.
 fn shares(shared: &Shared) -> usize {
-    shared.layout.parts.len().min(shared.topology.hosts() as usize / HOSTS_OF_A_THREAD)
+    shared.threads.min(shared.topology.hosts() as usize / HOSTS_OF_A_THREAD)
 }
 
 impl<O: PartObserver, M: HostMessages> ObservedPart for Part<O, M> {

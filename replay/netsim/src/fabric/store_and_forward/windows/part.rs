@@ -324,9 +324,11 @@ impl<O: PartObserver, M: HostMessages> windows::Part for Part<O, M> {
     }
 
     fn take_in(&mut self, _shared: &Shared, _border: SimTime, mail: &mut Mail) {
-        for (Arrival { window, block }, hop) in mail.arrivals.drain(..).zip(mail.hops.drain(..)) {
-            self.outbox.arrivals.push(window, block, hop);
+        for (Arrival { window, block }, hop) in mail.arrivals.iter().zip(&mail.hops) {
+            self.outbox.arrivals.push_copy(*window, *block, hop);
         }
+        mail.arrivals.clear();
+        mail.hops.clear();
         self.outbox.opened.append(&mut mail.opened);
     }
 

@@ -350,7 +350,7 @@ pub(super) fn link_figures(name: CompactString, rate: Rate, counts: [u64; 4]) ->
 }
 
 impl LinkClass {
-    fn new(link: &Link, extra_ps: u64, largest: u32) -> Self {
+    fn new(link: Link, extra_ps: u64, largest: u32) -> Self {
         let mut remainder = 0;
         let time = link.rate.next_time_ps(largest, &mut remainder);
         let step_ps = if remainder == 0 { time } else { 0 };

@@ -41,6 +41,8 @@ pub(super) struct Shared {
     pub mtu: u64,
     pub headers: u64,
     pub switch_delay: u64,
+    /// Threads that set up what there is for each host and link, and count it in the end, at most.
+    pub threads: usize,
     /// The width of a window in picoseconds: nothing that leaves in one arrives in the same.
     pub width: u64,
     by_width: Divisor,
@@ -63,6 +65,7 @@ impl Shared {
         Self {
             hosts,
             in_order,
+            threads: layout.parts.len(),
             layout,
             largest: u32::try_from(*packet_bytes.end()).unwrap_or(u32::MAX),
             flit: config.flit.get(),

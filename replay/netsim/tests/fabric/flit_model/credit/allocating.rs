@@ -35,7 +35,7 @@ impl Model<'_> {
             }
         }
         for (link, state) in self.links.iter_mut().enumerate() {
-            if self.topology.links()[link].from.0 >= self.topology.hosts() && state.free {
+            if self.topology.link(link.into()).from.0 >= self.topology.hosts() && state.free {
                 state.arbiter.idle();
             }
         }

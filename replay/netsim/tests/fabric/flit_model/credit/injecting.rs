@@ -9,7 +9,7 @@ use netsim::kernel::random::draw;
 impl Model<'_> {
     /// Whether a link is that of a host with several queues.
     pub(super) fn is_injected(&self, link: usize) -> bool {
-        self.config.injection.is_some() && self.topology.links()[link].from.0 < self.topology.hosts()
+        self.config.injection.is_some() && self.topology.link(link.into()).from.0 < self.topology.hosts()
     }
 
     /// The queue that a message takes which is handed over now.

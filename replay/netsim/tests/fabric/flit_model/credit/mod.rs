@@ -456,14 +456,14 @@ impl<'a> Model<'a> {
 
     /// Whether a link takes a packet of each queue at a time, and no credits.
     fn needs_no_credits(&self, link: usize) -> bool {
-        let (from, to) = (self.topology.links()[link].from.0, self.topology.links()[link].to.0);
+        let (from, to) = (self.topology.link(link.into()).from.0, self.topology.link(link.into()).to.0);
         let hosts = self.topology.hosts();
         self.config.consumption == Consumption::Multiple && from >= hosts && to < hosts
     }
 
     /// The queue at the end of a link; none at hosts.
     fn queue_behind(&self, link: usize, vl: usize) -> Option<usize> {
-        let at_end = self.at_node[self.topology.links()[link].to.0 as usize].clone();
+        let at_end = self.at_node[self.topology.link(link.into()).to.0 as usize].clone();
         at_end.into_iter().find(|queue| self.queues[*queue].input == Some(link) && self.queues[*queue].vl == vl)
     }
 

@@ -213,7 +213,7 @@ impl Model<'_> {
     /// Whether the head of `queue` has to leave room in `lane`: it came from a host, and the lane is none of the escape's and leads on.
     fn is_reserved(&self, queue: usize, lane: &Lane) -> bool {
         let hosts = self.topology.hosts();
-        let from = self.queues[queue].input.map(|input| self.topology.links()[input].from.0);
+        let from = self.queues[queue].input.map(|input| self.topology.link(LinkId::from(input)).from.0);
         let leads_on = self.topology.link(lane.link).to.0 >= hosts;
         from.is_some_and(|from| from < hosts) && leads_on && lane.class >= self.routes.escape_classes()
     }
@@ -332,7 +332,7 @@ impl Model<'_> {
             }
         }
         for (link, asking) in asking.iter().enumerate() {
-            let from_host = self.topology.links()[link].from.0 < self.topology.hosts();
+            let from_host = self.topology.link(LinkId::from(link)).from.0 < self.topology.hosts();
             if self.needs_no_credits(link) || self.is_injected(link) {
                 asking.iter().for_each(|(queue, vl)| self.start(link, *vl, *queue));
             } else if self.links[link].free && (from_host || self.config.allocation.is_none()) {
@@ -347,7 +347,7 @@ impl Model<'_> {
 
     /// The first packet of a host's lowest VL that has one is lost, and the host's link is busy for a flit's time.
     fn lose_head(&mut self, link: usize) {
-        let host = self.topology.links()[link].from.0 as usize;
+        let host = self.topology.link(LinkId::from(link)).from.0 as usize;
         let queues = self.at_node[host].clone();
         let Some(queue) = queues.into_iter().find(|queue| !self.queues[*queue].waiting.is_empty()) else { return };
         let lost = self.queues[queue].waiting.pop_front().expect("one waits").packet;
@@ -358,7 +358,7 @@ impl Model<'_> {
         self.broken.push(message);
         let state = &mut self.links[link];
         (state.free, state.remainder) = (false, 0);
-        let busy = t(1, bits(self.flit()), 0, bps(self.topology.links()[link].rate), 0);
+        let busy = t(1, bits(self.flit()), 0, bps(self.topology.link(LinkId::from(link)).rate), 0);
         let busy = if self.fault == Some(Fault::LossTakesNoTime) { 1 } else { busy };
         self.note(self.now.plus_ps(busy), Step::Move, Happening::LinkFree { link });
     }
@@ -380,7 +380,7 @@ impl Model<'_> {
     fn ready(&self, queue: usize, link: usize) -> bool {
         let head = &self.queues[queue].waiting[0];
         let Some(input) = self.queues[queue].input else { return true };
-        let rate = |link: usize| bps(self.topology.links()[link].rate);
+        let rate = |link: usize| bps(self.topology.link(LinkId::from(link)).rate);
         let or_equal = self.fault == Some(Fault::HeldBackAtEqualRates);
         let runs_dry = rate(link) > rate(input) || or_equal && rate(link) == rate(input);
         if self.config.start == Start::WholePacket || runs_dry { head.last_flit_waited } else { head.first_flit_waited }
@@ -430,7 +430,7 @@ impl Model<'_> {
         let hosts = self.topology.hosts();
         let in_transit = |queue: &usize| {
             let input = self.queues[*queue].input;
-            input.is_some_and(|input| self.topology.links()[input].from.0 >= hosts)
+            input.is_some_and(|input| self.topology.link(LinkId::from(input)).from.0 >= hosts)
         };
         let transit: Vec<usize> = queues.iter().copied().filter(in_transit).collect();
         let first = !transit.is_empty() && self.transit_first(link, vl);
@@ -526,7 +526,7 @@ impl Model<'_> {
     /// Notes when flit `flit` of the packet that is sent on `link` from `queue` has left.
     fn note_flit(&mut self, link: usize, queue: usize, flit: u64) {
         let sent = self.sent(link, queue);
-        let rate = bps(self.topology.links()[link].rate);
+        let rate = bps(self.topology.link(LinkId::from(link)).rate);
         let after = t(flit, bits(self.flit()), sent.remainder, rate, self.flit_gap());
         self.note(sent.start.plus_ps(after), Step::Move, Happening::FlitLeaves { link, queue, flit });
     }
@@ -534,7 +534,7 @@ impl Model<'_> {
     pub(super) fn flit_leaves(&mut self, link: usize, queue: usize, flit: u64) {
         let Sent { packet, vl, remainder, .. } = self.sent(link, queue);
         let flits = self.packets[packet].flits;
-        let delay = self.topology.links()[link].delay_ps;
+        let delay = self.topology.link(LinkId::from(link)).delay_ps;
         self.note(self.now.plus_ps(delay), Step::Move, Happening::FlitArrives { link, vl, packet, flit });
         self.links[link].lanes[vl].sent_flits += 1;
         self.flit_left_queue(queue, packet);
@@ -542,7 +542,7 @@ impl Model<'_> {
             self.note_flit(link, queue, flit + 1);
             return;
         }
-        let rate = bps(self.topology.links()[link].rate);
+        let rate = bps(self.topology.link(LinkId::from(link)).rate);
         let gap = if self.fault == Some(Fault::PacketGapForgotten) { 0 } else { self.config.packet_gap.ps() };
         self.links[link].sent.retain(|sent| sent.queue != queue);
         if !self.needs_no_credits(link) && !self.is_injected(link) {
@@ -572,7 +572,7 @@ impl Model<'_> {
             return;
         }
         // The cable's other direction has the same number but for the last bit.
-        let told = self.now.plus_ps(self.topology.links()[input ^ 1].delay_ps);
+        let told = self.now.plus_ps(self.topology.link(LinkId::from(input ^ 1)).delay_ps);
         let flits = match self.fault {
             Some(Fault::FlitsGoWithPacket) if left < flits => 0,
             Some(Fault::FlitsGoWithPacket) => flits,
@@ -606,7 +606,7 @@ impl Model<'_> {
         lane.last_update = Some(now);
         let credits = std::mem::take(&mut lane.freed);
         // The cable's other direction has the same number but for the last bit.
-        let delay = self.topology.links()[link ^ 1].delay_ps;
+        let delay = self.topology.link(LinkId::from(link ^ 1)).delay_ps;
         self.note(now.plus_ps(delay), Step::Told, Happening::UpdateArrives { link, vl, credits });
     }
 }
