@@ -80,7 +80,7 @@ impl LinkNumbers {
     /// The links of `part` of `topology`.
     pub fn of_part(topology: &Topology, cut: &Arc<Cut>, part: u16) -> Self {
         let here = |id: &usize| {
-            let link = &topology.link(LinkId::from(*id));
+            let link = topology.link(LinkId::from(*id));
             cut.part(link.from) == part || cut.part(link.to) == part
         };
         let ids = (0..topology.links().len()).filter(here);

@@ -52,10 +52,7 @@ impl<T: Copy> Calendar<T> {
     /// Puts `item` into a window that is not over. Inlined, so that an item is not made in one place and copied from there.
     #[inline(always)]
     pub fn push(&mut self, window: u64, block: u32, item: T) {
-        match self.place_for(window, block, |_| item) {
-            Some(place) => self.items[place] = item,
-            None => self.ahead.keep(window, (block, item)),
-        }
+        self.push_copy(window, block, &item);
     }
 
     /// Puts a copy of `item` in, as [`Self::push`] does; it is not copied to somewhere else on the way.
