@@ -277,28 +277,28 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         }
     }
 
-    /// The head of `queue` looks again when `lane`, which has one packet at a time, is nobody's; and, where `pick` compares lanes, when
-    /// it has more room.
+    /// The head of `queue` looks again when `lane`, which has one packet at a time, is nobody's; where the VLs of its link share a buffer,
+    /// when a packet starts there; and, where `pick` compares lanes, when it has more room.
     fn wait_for_change(&mut self, queue: LaneId, lane: LaneId, pick: Pick, now: SimTime) {
-        let link = self.number.link(lane);
-        if self.lanes.is_held(lane, now) {
-            if let Some(undecided) = &mut self.undecided {
-                undecided.wait(queue, (link, self.number.vl(lane), lane), 0);
-            }
-            if let Some(until) = self.lanes.held_until(lane) {
-                self.wake(link, until);
-            }
+        let place = (self.number.link(lane), self.number.vl(lane), lane);
+        let is_held = self.lanes.is_held(lane, now);
+        if is_held && let Some(until) = self.lanes.held_until(lane) {
+            self.wake(place.0, until);
         }
-        if pick.by_flits() {
-            // Whatever comes or goes may change which has most room.
-            if let Some(undecided) = &mut self.undecided {
-                undecided.wait(queue, (link, self.number.vl(lane), lane), 0);
-            }
-            self.look_at_flits(lane, now);
-        } else if pick.compares()
+        let by_flits = pick.by_flits();
+        if pick.compares()
+            && !by_flits
             && let Ok(room) = u32::try_from(self.lanes.unclaimed(lane, now))
         {
             self.wait_where_missing(queue, lane, room + 1, now);
+        }
+        // Whatever comes or goes may change which has most flits of room; whatever starts takes room of all VLs that share a buffer.
+        let judges_at_any = is_held || by_flits || self.lanes.shared();
+        if judges_at_any && let Some(undecided) = &mut self.undecided {
+            undecided.wait(queue, place, 0);
+        }
+        if by_flits {
+            self.look_at_flits(lane, now);
         }
     }
 

@@ -75,7 +75,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if self.lanes.exclusive() {
             self.lanes.hold(lane, ended);
             if self.undecided.as_ref().is_some_and(|undecided| undecided.any(link)) {
-                self.wake(link, ended);
+                // Room that it takes of other VLs may end what heads wait for at once.
+                self.wake(link, if self.lanes.shared() { now } else { ended });
             }
         }
 

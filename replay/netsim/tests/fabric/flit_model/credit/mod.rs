@@ -198,6 +198,8 @@ struct Model<'a> {
     /// Whether hosts lose the first packet of a queue where none may start; messages of which they have.
     loses_heads: bool,
     broken: Vec<usize>,
+    /// Packets that have started on links.
+    started: usize,
     seen: Seen,
 }
 
@@ -230,8 +232,16 @@ pub fn observe(
         while let Some(happening) = model.timeline.take(now) {
             model.happen(happening);
         }
-        model.choices();
-        model.arbitrations();
+        loop {
+            let started = model.started;
+            model.choices();
+            model.arbitrations();
+            // A packet that starts may take room of other VLs, for whose lanes heads wait: they judge again.
+            let takes_from_others = model.is_exclusive() && config.shared_buffers.is_some();
+            if model.started == started || !takes_from_others {
+                break;
+            }
+        }
     }
     (model.seen.sorted(), model.stays)
 }
@@ -300,6 +310,7 @@ impl<'a> Model<'a> {
             stays: Vec::new(),
             loses_heads: false,
             broken: Vec::new(),
+            started: 0,
             seen: Seen::default(),
         }
     }

@@ -284,7 +284,7 @@ impl Model<'_> {
         by_queues || self.routes.compares_flits()
     }
 
-    fn is_exclusive(&self) -> bool {
+    pub(super) fn is_exclusive(&self) -> bool {
         self.config.lane_allocation == LaneAllocation::Exclusive
     }
 
@@ -492,6 +492,7 @@ impl Model<'_> {
     pub(super) fn start(&mut self, link: usize, vl: usize, queue: usize) {
         let head = &mut self.queues[queue].waiting[0];
         head.started = true;
+        self.started += 1;
         let packet = head.packet;
         if self.queues[queue].input.is_none() {
             self.packets[packet].left = self.now;
