@@ -167,10 +167,11 @@ impl Assembly<'_> {
             let [client, server] = read.directions;
             early.add(&client.early);
             early.add(&server.early);
-            let end_hosts = [link.client, link.server].map(|address| match book.host_of(address.ip(), link.host) {
-                Some(host) => order.id_of(host),
-                None => *peers.entry(address.ip()).or_insert_with(|| peer(&mut rows, address.ip())),
-            });
+            let end_hosts =
+                [link.client(), link.server()].map(|address| match book.host_of(address.ip(), link.host()) {
+                    Some(host) => order.id_of(host),
+                    None => *peers.entry(address.ip()).or_insert_with(|| peer(&mut rows, address.ip())),
+                });
             let protocol = log.word(read.protocol);
             let connection = connection(link, attribution, [&client, &server], &protocol, end_hosts);
             missing = connection.figures.missing_bytes.into_iter().fold(missing, u64::saturating_add);
@@ -363,7 +364,7 @@ fn connection<'w>(
         kernel_bytes: directions.map(|direction| direction.kernel_bytes),
         handshake_ns: link.handshake_ns,
     };
-    Connection { ends, client: link.client, server: link.server, protocol, figures }
+    Connection { ends, client: link.client(), server: link.server(), protocol, figures }
 }
 
 /// Memory that the connections of events of JVMs take at most, bytes.

@@ -121,13 +121,13 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         hosts.iter_mut().map(|host| Mutex::new(std::mem::take(&mut host.packets))).collect();
     let streams_bytes = usize::try_from(options.packet_bytes / STREAMS_SHARE).unwrap_or(usize::MAX);
     let (read, streams) = (SharedSorter::default(), Mutex::new(StreamLog::within(streams_bytes)));
-    let of_flows = by_flow.chunk_by(|a, b| links[*a as usize].flow == links[*b as usize].flow);
+    let of_flows = by_flow.chunk_by(|a, b| links[*a as usize].flow() == links[*b as usize].flow());
     let mut of_flows: Vec<&[u32]> = of_flows.collect();
     // By their first packets: files of packets are given up one after the other, and room for what is read comes free meanwhile.
     of_flows.sort_unstable_by_key(|numbers| numbers[0]);
     // A flow may take as long as a thousand others.
     let early = of_flows.into_par_iter().with_max_len(1).map(|numbers| {
-        let flow = flows.get(links[numbers[0] as usize].flow);
+        let flow = flows.get(links[numbers[0] as usize].flow());
         // Nobody looks at its packets again.
         let take = |(host, place): (usize, usize)| {
             let mut packets = stored[host].lock().unwrap_or_else(PoisonError::into_inner);
@@ -232,14 +232,14 @@ fn links(
     let of_corrected: BTreeSet<usize> = links
         .iter()
         .filter(|link| link.hosts().any(|host| alignment.is_corrected(host)))
-        .map(|link| link.flow)
+        .map(|link| link.flow())
         .collect();
     if !of_corrected.is_empty() {
         links
             .par_iter_mut()
-            .filter(|link| of_corrected.contains(&link.flow))
+            .filter(|link| of_corrected.contains(&link.flow()))
             .try_for_each(|link| {
-                let mut views = survey::load(hosts, &flows.get(link.flow))?;
+                let mut views = survey::load(hosts, &flows.get(link.flow()))?;
                 move_packets(&mut views, alignment);
                 link.set_times(&views, book);
                 Ok(())
@@ -268,7 +268,7 @@ fn wanted(
 /// The numbers of all connections, flow by flow.
 fn by_flow(links: &[ObservedConnection]) -> Vec<u32> {
     let mut numbers: Vec<u32> = (0..).take(links.len()).collect();
-    numbers.sort_by_key(|number| links[*number as usize].flow);
+    numbers.sort_by_key(|number| links[*number as usize].flow());
     numbers
 }
 
@@ -321,7 +321,7 @@ fn neighbours(
     });
     for (link, protocol) in links.iter().zip(recorded.collect::<Vec<Option<&'static str>>>()) {
         if let Some(protocol) = protocol {
-            protocols.entry((link.host, link.server)).or_insert(protocol);
+            protocols.entry((link.host(), link.server())).or_insert(protocol);
         }
     }
     protocols
@@ -331,8 +331,8 @@ fn neighbours(
 fn usual_shifts(links: &[ObservedConnection], book: &AddressBook, hosts: usize) -> Vec<Option<u32>> {
     let mut counts = vec![[0u32; 15]; hosts];
     for link in links {
-        for (shift, address) in link.window_shifts().into_iter().zip([link.client, link.server]) {
-            if let (Some(shift), Some(host)) = (shift, book.host_of(address.ip(), link.host)) {
+        for (shift, address) in link.window_shifts().into_iter().zip([link.client(), link.server()]) {
+            if let (Some(shift), Some(host)) = (shift, book.host_of(address.ip(), link.host())) {
                 counts[host][shift as usize] += 1;
             }
         }
@@ -366,11 +366,12 @@ impl Reader<'_> {
         (link, attribution, counted): (&ObservedConnection, &Attribution, &[Counted; 2]),
         views: &Views,
     ) -> io::Result<(Read, [PackedStream; 2])> {
-        let usual = |address: SocketAddr| self.book.host_of(address.ip(), link.host).and_then(|host| self.shifts[host]);
+        let usual =
+            |address: SocketAddr| self.book.host_of(address.ip(), link.host()).and_then(|host| self.shifts[host]);
         let direction = |from_client: bool, receiver: SocketAddr| {
             link.direction(from_client, views, self.book, usual(receiver), self.uncertainty_ns)
         };
-        let (client, server) = (direction(true, link.server), direction(false, link.client));
+        let (client, server) = (direction(true, link.server()), direction(false, link.client()));
         // Of each end's JVM.
         let mut near = [true, false].map(|_| Near::within(READ_AHEAD));
         let known = attribution.records.iter().filter_map(|(number, at_client)| {
@@ -387,7 +388,7 @@ impl Reader<'_> {
             from_begin: link.syn_seen,
             agents: attribution.ends.iter().all(|end| end.evidence == Some(OwnerEvidence::Jvm))
                 && attribution.ends[1].process.is_some_and(|process| self.serving.contains(&process)),
-            neighbours: self.neighbours.get(&(link.host, link.server)).copied(),
+            neighbours: self.neighbours.get(&(link.host(), link.server())).copied(),
         };
         let framed = framing::read(&conversation);
         let connection = ConnectionId(u32::try_from(number).unwrap_or(u32::MAX));

@@ -142,7 +142,7 @@ pub fn write_with(
     (joined.messages, joined.spans) = (Messages::default(), Spans::default());
     (joined.limits, joined.steps) = (LimitRows::default(), Vec::new());
     progress.step("writing tables", 1, Unit::Nothing);
-    let counts = write_causal(folder, &mut causal)?;
+    let counts = write_causal(folder, &mut causal, progress)?;
     let manifest = manifest(captures, &merged, &causal.findings);
     write_manifest(folder, &manifest)?;
     let joined = &merged.joined;
@@ -191,22 +191,26 @@ fn write_joined(folder: &Path, joined: &Joined) -> Result<(), TableError> {
 }
 
 /// Writes the tables of causes. Each row is made once, and checked and written beside those that follow on it.
-fn write_causal(folder: &Path, causal: &mut CausalGraph) -> Result<RowCounts, BuildError> {
+fn write_causal(folder: &Path, causal: &mut CausalGraph, progress: &impl Progress) -> Result<RowCounts, BuildError> {
     let (to_nodes, nodes) = mpsc::sync_channel::<Arc<RowBatch>>(BATCHES_AHEAD);
     let (to_edges, edges) = mpsc::sync_channel::<Arc<RowBatch>>(BATCHES_AHEAD);
     let (to_check, checked) = mpsc::sync_channel::<Arc<RowBatch>>(BATCHES_AHEAD);
+    // Each of these threads has memory to give back.
+    let going_on = |_: &Arc<RowBatch>| progress.done(0);
     let write_edges = || {
-        write_row_iter(folder, edges.into_iter().flat_map(RowBatch::dependencies))?;
+        write_row_iter(folder, edges.into_iter().inspect(going_on).flat_map(RowBatch::dependencies))?;
         write_rows(folder, &causal.timers)?;
         write_rows(folder, &causal.tasks)?;
         write_rows(folder, &causal.jobs)
     };
     let (counts, nodes, edges, report) = thread::scope(|scope| {
-        let nodes = scope.spawn(|| write_row_iter(folder, nodes.into_iter().flat_map(RowBatch::events)));
+        let nodes =
+            scope.spawn(|| write_row_iter(folder, nodes.into_iter().inspect(going_on).flat_map(RowBatch::events)));
         let edges = scope.spawn(write_edges);
-        let report = scope.spawn(|| causality::check_batches(checked.into_iter()));
+        let report = scope.spawn(|| causality::check_batches(checked.into_iter().inspect(going_on)));
         let counts = causal.make_rows(|batch| {
             let batch = Arc::new(batch);
+            going_on(&batch);
             // Whoever fails takes no more, and says why.
             [&to_nodes, &to_edges, &to_check].iter().all(|to| to.send(Arc::clone(&batch)).is_ok())
         });

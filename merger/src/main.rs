@@ -1,5 +1,6 @@
 //! `merger`: from captures to a causal trace.
 
+use std::cell::Cell;
 use std::ffi::{c_int, c_long};
 use std::io::{self, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
@@ -649,9 +650,17 @@ fn run_strip(args: &Strip) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// Before each step gives memory back to the system. What one thread gave up of another's memory lies there until that one looks, which
-/// it does not while it has nothing to do.
+/// Before each step, and in long ones from time to time, gives memory back to the system. What one thread gave up of another's memory lies
+/// there until that one looks, which it does not while it has nothing to do.
 struct GivingBack<P>(P);
+
+/// A thread that reports progress gives memory back after so long: often enough to keep little, and seldom enough to take no time.
+const GIVING_BACK_PERIOD: Duration = Duration::from_millis(300);
+
+thread_local! {
+    /// When this thread last gave memory back.
+    static GAVE_BACK: Cell<Option<Instant>> = const { Cell::new(None) };
+}
 
 impl<P: Progress> Progress for GivingBack<P> {
     fn step(&self, what: &str, parts: u64, unit: Unit) {
@@ -661,6 +670,11 @@ impl<P: Progress> Progress for GivingBack<P> {
     }
 
     fn done(&self, parts: u64) {
+        let now = Instant::now();
+        if GAVE_BACK.get().is_none_or(|last| now.duration_since(last) > GIVING_BACK_PERIOD) {
+            GAVE_BACK.set(Some(now));
+            mi_collect(true);
+        }
         self.0.done(parts);
     }
 }

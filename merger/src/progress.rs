@@ -18,7 +18,7 @@ pub enum Unit {
 pub trait Progress: Sync {
     /// A step begins that has so many parts.
     fn step(&self, what: &str, parts: u64, unit: Unit);
-    /// So many more of them are done.
+    /// So many more of them are done, by this thread; none where it only tells that it goes on.
     fn done(&self, parts: u64);
 }
 

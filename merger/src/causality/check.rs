@@ -3,10 +3,9 @@
 use std::io;
 
 use causal::JobGraph;
-use trace::ids::TimerId;
-use trace::rows::{Carrier, DependencyRow, EventKind, EventRow, Evidence, On};
+use trace::rows::{DependencyRow, EventKind, EventRow, Evidence, On};
 
-use crate::maps::HashMap;
+use super::beat_chains::BeatChains;
 use crate::spilled::RecordList;
 
 /// What a check of the graph found.
@@ -53,34 +52,13 @@ pub fn verify(events: &[EventRow], dependencies: &[DependencyRow]) -> io::Result
 /// Memory that the times of events take at most, bytes: most causes are not long ago.
 const TIMES_BYTES: usize = 2 << 20;
 
-/// The beats of timers so far, by the half that carries news.
-#[derive(Default)]
-struct Beats {
-    /// The latest time at which any until then happened, and when this one was delivered.
-    of: HashMap<(TimerId, Carrier), Vec<(u64, u64)>>,
-}
-
-impl Beats {
-    fn add(&mut self, timer: TimerId, half: Carrier, happened: u64, delivered: u64) {
-        let beats = self.of.entry((timer, half)).or_default();
-        let latest = beats.last().map_or(0, |(latest, _)| *latest);
-        beats.push((latest.max(happened), delivered));
-    }
-
-    /// When the first beat was delivered that happened at `news` or later.
-    fn delivers(&self, timer: TimerId, half: Carrier, news: u64) -> Option<u64> {
-        let beats = self.of.get(&(timer, half))?;
-        beats.get(beats.partition_point(|(latest, _)| *latest < news)).map(|(_, delivered)| *delivered)
-    }
-}
-
 /// A replay on the recorded network, event by event.
 pub(super) struct Check {
     /// Events, if it is known how many there are.
     count: Option<usize>,
     number: usize,
     report: Report,
-    beats: Beats,
+    beats: BeatChains,
     /// When each event happened, and when it was delivered.
     times: RecordList<(u64, u64)>,
 }
@@ -92,7 +70,7 @@ impl Check {
             count,
             number: 0,
             report: Report::default(),
-            beats: Beats::default(),
+            beats: BeatChains::default(),
             times: RecordList::within(TIMES_BYTES),
         }
     }
@@ -157,7 +135,7 @@ impl Check {
     /// # Errors
     /// If a temporary file failed.
     pub fn report(self) -> io::Result<Report> {
-        self.times.check()?;
+        self.times.check().and(self.beats.check())?;
         Ok(self.report)
     }
 }

@@ -5,6 +5,7 @@
 //! MapReduce on YARN (`yarn`), and falls back on the order of a connection and of a process where nothing better is
 //! known (`rules`). What comes out is checked by [`check::verify`].
 
+mod beat_chains;
 mod beats;
 pub mod check;
 mod clients;

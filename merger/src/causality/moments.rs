@@ -91,11 +91,20 @@ impl Record for KeyedMoment {
     }
 }
 
+/// Memory that lists of moments take at most, and sorting them, bytes.
+const MAX_BYTES: usize = 1 << 20;
+
 /// Moments as they are told, in any order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Unsorted {
     sorter: Sorter<KeyedMoment>,
     count: u64,
+}
+
+impl Default for Unsorted {
+    fn default() -> Self {
+        Self { sorter: Sorter::within(MAX_BYTES), count: 0 }
+    }
 }
 
 impl Unsorted {
@@ -110,15 +119,15 @@ impl Unsorted {
     }
 }
 
-/// Memory that they take at most, bytes.
-const MAX_BYTES: usize = 1 << 20;
+/// A process and a thread of it, and where the moments of that begin.
+type Begin = ((u32, u64), u32);
 
 /// What reached each thread, in the order of time.
 #[derive(Debug, Default)]
 pub struct Moments {
     all: RecordList<PackedMoment>,
     /// The threads in order, and where those of each begin: they end where those of the next one do.
-    begins: Vec<(Thread, u32)>,
+    begins: RecordList<Begin>,
     /// All of threads of which more was told later.
     changed: HashMap<Thread, Vec<PackedMoment>>,
 }
@@ -130,17 +139,21 @@ impl Moments {
     /// If a temporary file fails.
     pub fn of(unsorted: Unsorted) -> io::Result<Self> {
         let sorted = unsorted.sorter.sorted()?;
-        let mut moments = Self { all: RecordList::within(MAX_BYTES), ..Self::default() };
+        let mut moments = Self {
+            all: RecordList::within(MAX_BYTES),
+            begins: RecordList::within(MAX_BYTES),
+            changed: HashMap::default(),
+        };
+        let mut last = None;
         for told in sorted.iter() {
-            let thread = (ProcessId(told.process), told.thread);
-            if moments.begins.last().is_none_or(|(last, _)| *last != thread) {
+            let thread = (told.process, told.thread);
+            if last.replace(thread) != Some(thread) {
                 moments.begins.push((thread, number(moments.all.len())));
             }
             moments.all.push(told.kept);
         }
-        moments.begins.shrink_to_fit();
         sorted.check()?;
-        moments.all.check()?;
+        moments.check()?;
         Ok(moments)
     }
 
@@ -177,16 +190,23 @@ impl Moments {
     /// # Errors
     /// If a temporary file failed.
     pub fn check(&self) -> io::Result<()> {
-        self.all.check()
+        self.all.check().and(self.begins.check())
     }
 
     fn part(&self, thread: Thread) -> Part<'_> {
         if let Some(all) = self.changed.get(&thread) {
             return Part::Changed(all);
         }
-        let begin = |place: usize| self.begins.get(place).map_or(self.all.len(), |(_, begin)| *begin as usize);
-        let known = self.begins.binary_search_by_key(&thread, |(known, _)| *known);
-        Part::Listed(&self.all, known.map_or(0..0, |place| begin(place)..begin(place + 1)))
+        let key = (thread.0.0, thread.1);
+        let place = self.begins.partition_point(|(known, _)| *known < key);
+        let begin = |place: usize| (place < self.begins.len()).then(|| self.begins.get(place));
+        let places = match begin(place) {
+            Some((known, first)) if known == key => {
+                first as usize..begin(place + 1).map_or(self.all.len(), |(_, behind)| behind as usize)
+            }
+            _ => 0..0,
+        };
+        Part::Listed(&self.all, places)
     }
 }
 

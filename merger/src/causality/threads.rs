@@ -55,8 +55,8 @@ type Started = (u32, (u64, (u64, (u64, u64))));
 /// Stands for all threads of a process.
 const WHOLE: u64 = 0;
 
-/// Memory that each list of threads takes at most, bytes.
-const MAX_BYTES: usize = 2 << 20;
+/// Memory that each list of threads takes at most, and sorting it, bytes.
+const MAX_BYTES: usize = 1 << 20;
 
 /// Threads of which those that they started are held in order.
 const MAX_ENDED: usize = 256;
@@ -284,7 +284,7 @@ fn starts(joined: &Joined) -> io::Result<(RecordList<Handed>, RecordList<Started
 
 /// Records as a list in their order.
 fn sorted<T: Record + Ord + Send>(mut records: impl Iterator<Item = T>) -> io::Result<RecordList<T>> {
-    let mut sorter = Sorter::default();
+    let mut sorter = Sorter::within(MAX_BYTES);
     records.try_for_each(|record| sorter.push(record))?;
     sorter.sorted()?.into_list(MAX_BYTES)
 }

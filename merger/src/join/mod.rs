@@ -10,8 +10,10 @@ mod stream;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
+use smallvec::SmallVec;
+
 use crate::capture::HostCapture;
-use crate::capture::flows::FlowKey;
+use crate::capture::flows::{FlowKey, PackedAddress};
 use crate::capture::observed::Observed;
 use crate::capture::settled::FlowPackets;
 use crate::joined::Stream;
@@ -23,32 +25,28 @@ pub(crate) use found::{FoundConnections, find};
 use stream::{DirectionBuilder, View};
 pub use stream::{Early, Limits};
 
-/// A connection, before it is known whose it is.
+/// A connection, before it is known whose it is. There may be many.
 #[derive(Clone, Debug)]
 pub struct ObservedConnection {
-    /// The end that opened it.
-    pub client: SocketAddr,
-    /// The other end.
-    pub server: SocketAddr,
-    /// The host on which both ends are local addresses, if they are.
-    pub host: Option<usize>,
+    client: PackedAddress,
+    server: PackedAddress,
+    host: Option<u32>,
+    flow: u32,
     /// First packet.
     pub first_ns: u64,
     /// Last packet.
     pub last_ns: u64,
+    /// SYN to SYN-ACK at the client's host.
+    pub handshake_ns: Option<u64>,
+    isn: [Option<u32>; 2],
+    /// Of the lower and of the higher address.
+    window_shifts: [Option<u8>; 2],
+    client_is_low: bool,
     /// Whether a SYN was seen.
     pub syn_seen: bool,
     /// Whether it was seen to end.
     pub end_seen: bool,
-    /// SYN to SYN-ACK at the client's host.
-    pub handshake_ns: Option<u64>,
-    /// Its flow, by number.
-    pub(crate) flow: usize,
-    client_is_low: bool,
-    isn: [Option<u32>; 2],
-    /// Of the lower and of the higher address.
-    window_shifts: [Option<u32>; 2],
-    seen: Box<[Seen]>,
+    seen: SmallVec<[Seen; 2]>,
 }
 
 /// Which of a flow's packets on a host are those of a connection.
@@ -133,27 +131,51 @@ impl ObservedConnection {
         let first = |seen: &Sighting| moved(seen.host as usize, seen.range_ns.0);
         let last = |seen: &Sighting| moved(seen.host as usize, seen.range_ns.1);
         Self {
-            client,
-            server,
-            host,
+            client: client.into(),
+            server: server.into(),
+            host: host.map(|host| host as u32),
             first_ns: sightings.iter().map(first).min().unwrap_or(0),
             last_ns: sightings.iter().map(last).max().unwrap_or(0),
             syn_seen: about.isn.iter().any(Option::is_some),
             end_seen: about.ended,
             handshake_ns: handshake
                 .map(|(host, (asked, answered))| moved(host, answered).saturating_sub(moved(host, asked))),
-            flow,
+            flow: flow as u32,
             client_is_low,
             isn: about.isn,
-            window_shifts: about.window_shifts,
+            // At most 14 (RFC 7323).
+            window_shifts: about.window_shifts.map(|shift| shift.map(|shift| shift as u8)),
             seen: sightings.iter().map(Seen::of).collect(),
         }
+    }
+
+    /// The end that opened it.
+    #[must_use]
+    pub fn client(&self) -> SocketAddr {
+        self.client.into()
+    }
+
+    /// The other end.
+    #[must_use]
+    pub fn server(&self) -> SocketAddr {
+        self.server.into()
+    }
+
+    /// The host on which both ends are local addresses, if they are.
+    #[must_use]
+    pub fn host(&self) -> Option<usize> {
+        self.host.map(|host| host as usize)
+    }
+
+    /// Its flow, by number.
+    pub(crate) fn flow(&self) -> usize {
+        self.flow as usize
     }
 
     /// Puts what depends on the order of times right where clocks that were stepped have changed it; `views` are the flow's
     /// packets on the reference clock.
     pub(crate) fn set_times(&mut self, views: &[(usize, FlowPackets)], book: &AddressBook) {
-        let client_host = book.host_of(self.client.ip(), self.host);
+        let client_host = book.host_of(self.client().ip(), self.host());
         let seen = || self.seen.iter().map(|seen| (seen.host as usize, seen.packets_of(views)));
         let times = || seen().flat_map(|(_, packets)| packets).map(|packet| packet.time_ns);
         let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
@@ -171,7 +193,7 @@ impl ObservedConnection {
     /// Bits by which the windows of the client and of the server are shifted, as far as their handshake tells.
     #[must_use]
     pub fn window_shifts(&self) -> [Option<u32>; 2] {
-        let [low, high] = self.window_shifts;
+        let [low, high] = self.window_shifts.map(|shift| shift.map(u32::from));
         if self.client_is_low { [low, high] } else { [high, low] }
     }
 
@@ -187,9 +209,10 @@ impl ObservedConnection {
         uncertainty_ns: &[f64],
     ) -> Direction {
         let forward = from_client == self.client_is_low;
-        let (source, destination) = if from_client { (self.client, self.server) } else { (self.server, self.client) };
+        let (source, destination) =
+            if from_client { (self.client(), self.server()) } else { (self.server(), self.client()) };
         let view_of = |address: SocketAddr| {
-            let wanted = book.host_of(address.ip(), self.host)?;
+            let wanted = book.host_of(address.ip(), self.host())?;
             self.seen.iter().find(|seen| seen.host as usize == wanted)?.view(views)
         };
         let (mut sender, mut receiver) = (view_of(source), view_of(destination));
@@ -201,7 +224,7 @@ impl ObservedConnection {
         }
         let shifts = self.window_shifts();
         let uncertainty = |address: SocketAddr| {
-            let host = book.host_of(address.ip(), self.host);
+            let host = book.host_of(address.ip(), self.host());
             host.and_then(|host| uncertainty_ns.get(host)).map_or(0, |ns| ns.ceil() as u64)
         };
         let way = DirectionBuilder {

@@ -30,7 +30,7 @@ impl<'a> Index<'a> {
         let key_of = |end: usize| {
             let link = &links[end / 2];
             let (local, remote) = ends_of_link(link, end.is_multiple_of(2));
-            Some((book.host_of(local.ip(), link.host)?, local, remote))
+            Some((book.host_of(local.ip(), link.host())?, local, remote))
         };
         Self { links, book, ends: Chains::new(2 * links.len(), key_of) }
     }
@@ -49,7 +49,7 @@ impl<'a> Index<'a> {
             .filter(|&(link, at_client)| {
                 let link = &self.links[link];
                 ends_of_link(link, at_client) == (local, remote)
-                    && self.book.host_of(local.ip(), link.host) == Some(host)
+                    && self.book.host_of(local.ip(), link.host()) == Some(host)
             })
             .map(|(link, at_client)| (self.distance(link, from, to), link, at_client))
             .filter(|(distance, ..)| *distance <= SLACK_NS)
@@ -66,7 +66,7 @@ impl<'a> Index<'a> {
 
 /// The address at one end of a connection, and that at the other.
 fn ends_of_link(link: &ObservedConnection, at_client: bool) -> (SocketAddr, SocketAddr) {
-    if at_client { (link.client, link.server) } else { (link.server, link.client) }
+    if at_client { (link.client(), link.server()) } else { (link.server(), link.client()) }
 }
 
 /// Strength of evidence, the surest first.

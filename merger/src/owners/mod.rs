@@ -248,8 +248,8 @@ pub fn investigate(
         }
     });
     for (number, link) in links.iter().enumerate() {
-        if let Some(host) = book.host_of(link.server.ip(), link.host)
-            && let Some(process) = listeners.owner(host, link.server, link.last_ns)
+        if let Some(host) = book.host_of(link.server().ip(), link.host())
+            && let Some(process) = listeners.owner(host, link.server(), link.last_ns)
         {
             claim(number, false, OwnerEvidence::Listener, 0, process);
         }
@@ -315,7 +315,7 @@ fn says_what_was_recorded(
     t: u64,
     died: bool,
 ) -> bool {
-    let ends = [link.client, link.server].map(|address| book.host_of(address.ip(), link.host));
+    let ends = [link.client(), link.server()].map(|address| book.host_of(address.ip(), link.host()));
     let recorded: Vec<(u64, u64)> = ends.iter().flatten().filter_map(|host| hosts[*host].recorded_ns).collect();
     let from = recorded.iter().map(|(from, _)| *from).min().unwrap_or(0);
     let to = recorded.iter().map(|(_, to)| *to).max().unwrap_or(u64::MAX);
@@ -336,7 +336,7 @@ fn attach_calls(
     book: &AddressBook,
     (jvm, calls): (&JvmEvents, &RecordLog<u32>),
 ) -> io::Result<()> {
-    let key_of = |number: usize| Some((attribution[number].ends[0].process?, links[number].server));
+    let key_of = |number: usize| Some((attribution[number].ends[0].process?, links[number].server()));
     let by_client = Chains::new(links.len(), key_of);
     for number in calls.iter().map(|number| number as usize) {
         let Some((host, event)) = jvm.get(number) else { continue };
@@ -348,7 +348,7 @@ fn attach_calls(
             key_of(link) == Some(key)
                 && at.first_ns <= to
                 && at.last_ns + SLACK_NS >= from
-                && book.host_of(at.client.ip(), at.host) == Some(host)
+                && book.host_of(at.client().ip(), at.host()) == Some(host)
         });
         if let Some(link) = open {
             records.push(naming(link, number, true))?;
@@ -366,7 +366,7 @@ fn attach_fetches(
     book: &AddressBook,
     (jvm, fetches): (&JvmEvents, &RecordLog<u32>),
 ) -> io::Result<()> {
-    let key_of = |number: usize| Some((attribution[number].ends[0].process?, links[number].server.port()));
+    let key_of = |number: usize| Some((attribution[number].ends[0].process?, links[number].server().port()));
     let by_client = Chains::new(links.len(), key_of);
     for number in fetches.iter().map(|number| number as usize) {
         let Some(JvmEvent { process, record: JvmRecord::Fetch { t0, host, .. } }) =
@@ -378,8 +378,8 @@ fn attach_fetches(
         let Ok(port) = port.parse::<u16>() else { continue };
         let short = name.split('.').next().unwrap_or(name);
         let is_there = |link: &ObservedConnection| {
-            let server = book.host_of(link.server.ip(), link.host).map(|host| hosts[host].name.as_str());
-            server.is_some_and(|server| server == name || server == short) || link.server.ip().to_string() == name
+            let server = book.host_of(link.server().ip(), link.host()).map(|host| hosts[host].name.as_str());
+            server.is_some_and(|server| server == name || server == short) || link.server().ip().to_string() == name
         };
         let key = (process, port);
         let open = by_client.of(&key).find(|&number| {
